@@ -53,6 +53,23 @@ def name_in_metadata(attributes: Mapping[str, Any], span_name: str) -> str | Non
     return None
 
 
+_EXCHANGE: Final = re.compile(r"(.*_)request")
+_OF_CALLS: Final = frozenset({"tool_name", "call_id", "input"})
+"""What says of an object's keys that the arguments are one of its values."""
+_ANSWERS: Final = ("response", "reply", "result", "problem")
+
+
+def answered_request(attributes: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Returns the object that is a call's request, where the answer to it stands beside: `tool.request`, `tool.response`."""
+    keys = {words_of(key): key for key in islice(attributes, MAX_LOOKED_AT)}
+    for words, key in keys.items():
+        match = _EXCHANGE.fullmatch(words)
+        if match is not None and any(f"{match[1]}{answer}" in keys for answer in _ANSWERS):
+            request = parse_any(attributes[key])
+            return request if isinstance(request, Mapping) and _OF_CALLS.isdisjoint(map(meaning_of, request)) else None
+    return None
+
+
 def request_among(attributes: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
     """Returns id and arguments of a call from its request, if that holds these two alone: ``{"id": "c1", "args": {...}}``."""
     for key, value in islice(attributes.items(), MAX_LOOKED_AT):

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
+from collector.payloads.languages import in_english, without_accents
 from collector.payloads.refusals import Refusal
 from collector.payloads.values import name_of, parse_any, parse_json
 
@@ -22,7 +23,7 @@ MAX_LOOKED_AT: Final = 500
 
 Meaning = Literal[
     "kind", "tool_name", "name", "call_id", "input", "output", "success", "failure", "status", "agent", "user_input",
-    "conversation", "returned", "model", "denied", "allowed",
+    "conversation", "returned", "model", "denied", "allowed", "executed",
 ]  # fmt: skip
 Tells = Literal["never", "object", "always"]
 Values = Mapping[Meaning, Sequence[Any]]
@@ -38,7 +39,7 @@ class Shape(NamedTuple):
 
 _MEASURES: Final = "duration|latency|elapsed|bytes|size|length|chars|exit_code"
 _CALL: Final = r"(?:tool|function|tool_call|function_call|tool_use|mcp_tool)"
-_OF_ONE: Final = r"(?:tool|call|tool_use|execution|action)"
+_OF_ONE: Final = r"(?:tool|function|call|tool_use|execution|action)"
 # The first pattern that matches decides, so the more specific ones come first.
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"span_kind|span_type|span_attributes|observation_type|run_type|step_type|node_type|opik_type", "kind", 0),
@@ -55,6 +56,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
         "tool_name",
         0,
     ),
+    (r"name_tool", "tool_name", 0),  # `nom_outil`
     # Keys such as `use_tool` and `is_tool` hold no name.
     (r"(?<!use_)(?<!has_)(?<!is_)(?<!select_)tool", "tool_name", 1),
     (r"(?:tool|function)_(?:call_|use_|invocation_|execution_)id|call_id", "call_id", 0),
@@ -78,12 +80,13 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
         0,
     ),
     (r"finish_reasons?|stop_reason|request_model|response_model|llm_(?:provider|model|model_name)", "model", 0),
-    (r"is_error|has_error|failed|tool_error|error|error_message|tool_error_type", "failure", 0),
+    (rf"is_error|has_error|failed|tool_error|error|error_message|tool_error_type|{_CALL}_exception", "failure", 0),
     (r"(?:tool|call|result|execution|action)_(?:status|outcome)|outcome", "status", 0),
     (r"(?:tool_|call_)?permission|(?:permission|approval|policy)_decision", "status", 0),
     (r"(?:tool|call|execution|decision|policy|permission|approval|guardrail)_verdict", "status", 0),
-    (rf"{_OF_ONE}_(?:blocked|denied|rejected|refused|declined|vetoed|skipped)", "denied", 0),
-    (rf"{_OF_ONE}_(?:approved|allowed|permitted|authorized|executed)|approval_granted", "allowed", 0),
+    (rf"{_OF_ONE}_(?:blocked|denied|rejected|refused|declined|vetoed|skipped|missing|unknown)", "denied", 0),
+    (rf"{_OF_ONE}_(?:approved|allowed|permitted|authorized|known)|approval_granted", "allowed", 0),
+    (rf"{_OF_ONE}_executed", "executed", 0),
     (r"subspan_name", "name", 0),
     (r"agent_name", "agent", 0),
     (r"user_(?:input|prompt|message|query|text)|prompt|question|query", "user_input", 0),
@@ -98,6 +101,9 @@ _WHOLE_KEYS: Final = {
     "agent": Shape("agent", 1),
     "status": Shape("status", 1),
     "ok": Shape("success"),
+    "denied": Shape("denied"),
+    "rejected": Shape("denied"),
+    "blocked": Shape("denied"),
 }
 
 # `output.messages.0.message.tool_calls.0.tool_call.function.name`: what is said in a conversation is no part of a call.
@@ -112,7 +118,9 @@ _SEPARATORS: Final = re.compile(r"[^A-Za-z0-9]+")
 def words_of(text: str) -> str:
     """Returns the words of a name in lower case, joined by underscores: ``toolName`` and ``tool.name`` are ``tool_name``."""
     # Nothing is called by more words than these, and senders choose the length of names.
-    return _SEPARATORS.sub("_", _CAMEL.sub("_", text[: 2 * MAX_KEY])).strip("_").lower()
+    text = text[: 2 * MAX_KEY]
+    plain = text if text.isascii() else without_accents(text)
+    return in_english(_SEPARATORS.sub("_", _CAMEL.sub("_", plain)).strip("_").lower())
 
 
 # Bounded: tracers repeat their keys, but senders may invent any number of them.
@@ -304,17 +312,20 @@ def may_tell_of_call(key: str) -> Tells:
 
 
 # ReAct agents, and those after them: `action` beside `action_input`, `agent.skill.name` beside `agent.skill.args`.
-_ACTION_INPUT: Final = re.compile(r"((?:\w*_)?(?:action|skill))_(?:args|arguments|inputs?|params|parameters|kwargs)")
+_ACTION_INPUT: Final = re.compile(
+    r"((?:\w*_)?(?:action|skill))_(?:args|arguments|inputs?|params|parameters|kwargs|payload)"
+)
 
 
-def action_with_input(attributes: Mapping[str, Any]) -> str | None:
-    """Returns the action of which the input stands beside it under the same word; None if there is none."""
+def action_with_input(attributes: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """Returns the action of which the input stands beside it under the same word, and its input; None if there is none."""
     keys = {words_of(key): key for key in islice(attributes, MAX_LOOKED_AT)}
-    for words in keys:
+    for words, key in keys.items():
         match = _ACTION_INPUT.fullmatch(words)
         if match is not None:
-            names = (attributes.get(keys.get(own, "")) for own in (match[1], f"{match[1]}_name"))
-            return first_line(names)
+            own = (match[1], f"{match[1]}_name", f"{match[1]}_type")
+            action = first_line(attributes.get(keys.get(one, "")) for one in own)
+            return None if action is None else (action, attributes[key])
     return None
 
 
@@ -323,6 +334,7 @@ _WELL: Final = frozenset({
     "ok", "okay", "success", "successful", "succeeded", "completed", "complete", "done", "finished", "passed", "executed",
     "called", "returned", "true", "approved", "allow", "allowed", "accepted", "unset", "0", "200",
 })  # fmt: skip
+_HTTP_ERRORS: Final = range(400, 600)
 _FAILED_ENDS: Final = ("_error", "_failed", "_failure")
 _DENIED: Final = frozenset({"denied", "deny", "blocked", "not_executed"})
 _PERHAPS_DENIED: Final = frozenset(
@@ -347,7 +359,10 @@ def says_failure(values: Values) -> bool:
             type(value) is str and value not in _FALSE and value.lower() not in ("none", "null", "0")
         ):
             return True
-    words = [words_of(value) for value in values.get("status", ()) if type(value) is str]
+    statuses = values.get("status", ())
+    if any(type(status) is int and status in _HTTP_ERRORS for status in statuses):
+        return True
+    words = [words_of(value) for value in statuses if type(value) is str]
     return any(word in _FAILED or word.endswith(_FAILED_ENDS) for word in words)
 
 
@@ -362,6 +377,8 @@ def denial_in(values: Values) -> Refusal | None:
     words = {words_of(value) for value in values.get("status", ()) if type(value) is str}
     if not words.isdisjoint(_DENIED | _PERHAPS_DENIED):
         return Refusal(is_sure=not words.isdisjoint(_DENIED))
+    if any(value in _FALSE for value in values.get("executed", ())):
+        return Refusal()
     # What was denied may be what it returned.
     is_flagged = any(value in _TRUE for value in values.get("denied", ())) or any(
         value in _FALSE for value in values.get("allowed", ())

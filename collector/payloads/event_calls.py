@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from collector.payloads.attribute_shapes import Values, first_line, says_failure, values_by_meaning, words_of
-from collector.payloads.identified_calls import with_identified_call
+from collector.payloads.identified_calls import is_call_id, with_identified_call
 from collector.payloads.tool_arguments import arguments_among
 
 MAX_ATTRIBUTES: Final = 5_000
@@ -22,10 +22,12 @@ _CALL: Final = re.compile(
 # `tool.result`, `tool.call.end`, `tool_error`, `tool.rejected`
 _RESULT: Final = re.compile(
     rf"(?:^|_)(?:tool|function)_(?:{_NOUN}_)?(?:results?|outputs?|response|end|ended|completed?|finish|finished|error|failed|crashed"
-    r"|rejected|denied|refused)$"
+    r"|rejected|denied|refused|unknown)$"
+    r"|^(?:results?|outputs?|error)_(?:tool|function)$"  # where the noun comes first: `retour_outil`
 )
-_REFUSED: Final = re.compile(r"_(rejected|denied|refused)$")
-_FAILED: Final = re.compile(r"_(?:error|failed|crashed)$")
+_REFUSED: Final = re.compile(r"_(rejected|denied|refused|unknown)$")
+_FAILED: Final = re.compile(r"_(?:error|failed|crashed)$|^error_")
+_REFUSAL: Final = {"unknown": "unknown tool"}
 _STARTED: Final = re.compile(r"_(?:start|started|begin)$")
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
 
@@ -75,7 +77,8 @@ def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> Tra
             break
         values = with_identified_call(values_by_meaning(attributes), attributes)
         tool = first_line((*values.get("tool_name", ()), attributes.get("function")))
-        call_id = first_line((*values.get("call_id", ()), attributes.get("id")))
+        ids = filter(is_call_id, attributes.values())
+        call_id = first_line((*values.get("call_id", ()), attributes.get("id"), *ids))
         if call is None:
             same = (one for one in open_calls if tool in (None, one.tool) and call_id in (None, one.call_id))
             found = next(same, None)
@@ -84,7 +87,8 @@ def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> Tra
                 found.result.update(_result(found.call_id, values))
                 found.result["is_error"] = found.result["is_error"] or _FAILED.search(words) is not None
                 if (refused := _REFUSED.search(words)) is not None:
-                    found.result.update(content=f"Tool call {refused[1]}", is_error=True)
+                    words_of_refusal = _REFUSAL.get(refused[1], f"Tool call {refused[1]}")
+                    found.result.update(content=words_of_refusal, is_error=True)
                 messages[found.at] = None
                 messages.append(found.result)
                 has_results = True

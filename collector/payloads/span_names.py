@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from collector.payloads.attribute_shapes import MAX_KEY, words_of
+from collector.payloads.languages import tool_in_english
 
 Role = Literal["tool", "agent", "model"]
 
@@ -137,6 +138,7 @@ def agent_in_span_name(name: str) -> tuple[bool, str | None]:
 
 def tool_in_span_name(name: str) -> tuple[bool, str | None]:
     """Returns whether a span of this name records a tool's call, and the tool that it names, if it does."""
+    name = tool_in_english(name)
     # Bounded: these patterns are not RE2's, and senders choose the names.
     for pattern in _TOOL_SPANS if len(name) <= 2 * MAX_KEY else ():
         match = pattern.match(name)

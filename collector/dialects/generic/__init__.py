@@ -71,8 +71,9 @@ def read_span(span: Span) -> GenAISpan | None:
     # A span that says what it is needs no id to be one, and names its tool better than what stands beside an id.
     if span.parent_span_id and role is None and tool_in_span_name(span.name)[1] is None:
         values = with_identified_call(values, attributes)
-    if "tool_name" not in values and "input" in values and (action := action_with_input(span.attributes)) is not None:
-        values["tool_name"] = [action]
+    if "tool_name" not in values and (action := action_with_input(span.attributes)) is not None:
+        values["tool_name"] = [action[0]]
+        values.setdefault("input", [action[1]])
     role = role or ("tool" if is_function(span.name) else None)
     if role == "agent" or (role is None and is_definition_of(span.name, values)):
         # One request of a run and the calls that it asked for; what is above covers all of them.
@@ -193,6 +194,8 @@ MARKERS: Final = (
     b"tool", b"Tool", b"TOOL", b"function_call", b"llm", b"LLM", b"span.type", b"span_type", b"agent.name", b"agent_name",
     b"chat_completion", b"functionCall", b"function.invocation", b"invoke_agent", b"run_agent", b"agent_run", b"agent.run",
     b"ubagent", b"action_input", b"action.input", b"action_args", b"action.args", b"skill_input", b"skill.input", b"skill.args",
+    b"action.payload", b"action_payload", b"function.arg", b"function.param", b"function.input", b"function_arg",
+    b"erramienta", b"erkzeug", b"erramenta", b"outil", b"Outil", b"strumento",
     b"\n\x05agent", b"\n\x05AGENT", b"*\x08function",  # a kind, a name: a whole value, with its length
 )  # fmt: skip
 """Every span that this dialect reads contains one of these, unless it contains a marker of another."""

@@ -18,7 +18,7 @@ from collector.model.genai_span import (
     set_raised,
 )
 from collector.model.span import Span
-from collector.payloads.attribute_objects import ACTION, ONE_NAME, name_in_metadata, request_among
+from collector.payloads.attribute_objects import ACTION, ONE_NAME, answered_request, name_in_metadata, request_among
 from collector.payloads.attribute_shapes import (
     MAX_LOOKED_AT,
     Values,
@@ -170,6 +170,8 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
         )
     if genai_span.arguments is None and (request := request_among(span.attributes)) is not None:
         genai_span.call_id, genai_span.arguments = genai_span.call_id or request[0], request[1]
+    elif genai_span.arguments is None:
+        genai_span.arguments = answered_request(span.attributes)
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
     if genai_span.status == "unset" and "output" not in values:

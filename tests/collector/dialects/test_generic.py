@@ -169,7 +169,7 @@ def test_a_part_of_a_call_says_how_it_ended() -> None:
 
 
 def test_the_operation_of_the_convention_says_under_any_key_that_a_span_is_a_call() -> None:
-    attributes = {"acme.op.name": "execute_tool", "acme.action.name": "pay", "acme.action.payload": '{"n": 1}'}
+    attributes = {"acme.op.name": "execute_tool", "acme.work.name": "pay", "acme.work.payload": '{"n": 1}'}
     run = run_of(ROOT, span("step", 2, 1, 10, attributes=attributes))
     assert run.trajectory.calls == [], "nothing tells the name of the tool from others"
     assert "unrecorded_calls" in [doubt.name for doubt in run.trajectory.doubts]

@@ -167,12 +167,17 @@ def test_a_rejection_may_be_the_answer_of_the_tool() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("tool.blocked", True), ("call.skipped", "true"), ("toolApproved", False), ("tool.executed", False)],
+    [("tool.blocked", True), ("call.skipped", "true"), ("toolApproved", False), ("rejected", True)],
 )
 def test_a_flag_leaves_open_whether_a_call_ran(key: str, value: object) -> None:
     """What a guard held back may be what the tool returned."""
     run = run_of(ROOT, span("tool.call", 2, 1, 5, attributes={"tool": "book", key: value}))
     assert other_doubts(run) == ["uncertain_execution"]
+
+
+def test_a_flag_that_a_call_was_not_executed() -> None:
+    run = run_of(ROOT, span("tool.call", 2, 1, 5, attributes={"tool": "book", "tool.executed": False}))
+    assert (called(run), other_doubts(run)) == (["(book)"], [])
 
 
 @pytest.mark.parametrize(("key", "value"), [("tool.blocked", False), ("tool.approved", True), ("tool.skipped", "no")])
@@ -425,9 +430,14 @@ ASKING = {"role": "assistant", "content": None, "tool_calls": [PAY_7]}
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"), [("paid", ["pay"]), ("Error: declined", ["pay"]), ("Error: no such tool", ["(pay)"])]
+    ("told", "expected"),
+    [
+        ("paid", (["pay"], [])),
+        ("Error: declined", (["pay"], [])),
+        ("Error: no such tool", (["(pay)"], ["uncertain_execution"])),
+    ],
 )
-def test_a_message_of_a_model_is_an_answer_under_any_key(told: str, expected: list[str]) -> None:
+def test_a_message_of_a_model_is_an_answer_under_any_key(told: str, expected: tuple[list[str], list[str]]) -> None:
     asked: list[Any] = [{"role": "user", "content": "Pay."}]
     answered = [*asked, ASKING, {"role": "tool", "tool_call_id": "c1", "content": told}]
     use = {"tool": "pay", "arguments": '{"order": 7}', "call": "c1"}
@@ -437,7 +447,7 @@ def test_a_message_of_a_model_is_an_answer_under_any_key(told: str, expected: li
         span("use {tool}", 3, 1, 10, attributes=use, status=2 if told != "paid" else 0, message=told),
         _asked(4, 20, answered, {"role": "assistant", "content": "Done."}),
     )
-    assert (called(run), run.trajectory.calls[0].id, doubts(run)) == (expected, "c1", [])
+    assert (called(run), doubts(run), run.trajectory.calls[0].id) == (*expected, "c1")
 
 
 def test_a_message_that_the_root_returned_is_the_runs() -> None:

@@ -30,7 +30,8 @@ from collector.payloads.attribute_shapes import (
         ("MCPToolName", "mcp_tool_name"),
         ("entity.1.type", "entity_1_type"),
         ("__x--", "x"),
-        ("é", ""),
+        ("é", "e"),
+        ("日", ""),
         ("", ""),
     ],
 )
