@@ -9,6 +9,7 @@ from typing import Any, Final
 from collector.payloads.attribute_shapes import MAX_KEY, MAX_LOOKED_AT, Meaning, meaning_of
 from collector.payloads.messages import is_answer, may_contain_tool_calls, tool_call_parts
 from collector.payloads.roles import OTHER_ROLES, role_of
+from collector.payloads.text_calls import parse_action
 from collector.payloads.tool_results import result_in
 from collector.payloads.values import name_of, parse_json
 
@@ -49,6 +50,13 @@ def asking_answer(attributes: Mapping[str, Any]) -> object:
             if meaning_of(key) not in _NO_ANSWERS and not _is_told(answer) and tool_call_parts(answer):
                 return answer
     return None
+
+
+def action_in_text(attributes: Mapping[str, Any]) -> object:
+    """Returns the call in a model's words, as ReAct's prompts ask for it, whatever the key; None without one."""
+    texts = (value for value in islice(attributes.values(), MAX_LOOKED_AT) if type(value) is str)
+    found = next((action for text in texts if (action := parse_action(text))), None)
+    return None if found is None or len(found) > 1 else found  # with a result it is what a model was told
 
 
 def _is_told(value: object) -> bool:

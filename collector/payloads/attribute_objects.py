@@ -19,6 +19,7 @@ _FEW: Final = 8
 """Attributes that a span may have beside one that holds all that is told of it."""
 _OF_SPANS: Final = frozenset({"kind", "tool_name", "model", "input", "output"})
 """What says of attributes that they are those of a span."""
+_OUTCOMES: Final = frozenset({"success", "failure", "status"})
 _REQUEST: Final = re.compile(r"(?:^|_)request$")
 _IDS: Final = ("id", "call_id", "callId", "tool_call_id", "toolCallId")
 
@@ -29,6 +30,8 @@ def with_details(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     objects = {key: value for key, value in attributes.items() if type(value) is str and value[:1] == "{"}
     about = _OF_SPANS & values_by_meaning(attributes).keys()
+    if (call := _call_and_outcome(objects)) is not None and about <= {"kind"}:
+        return {**attributes, **call}
     if about == {"output"}:
         objects = {key: value for key, value in objects.items() if ACTION.search(words_of(key)) is not None}
     if len(objects) != 1 or about - {"output"}:
@@ -39,6 +42,15 @@ def with_details(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     told = values_by_meaning(details).keys()
     is_told = {"tool_name", "input"} <= told if about else not _OF_SPANS.isdisjoint(told)
     return {**attributes, **details} if is_told else None
+
+
+def _call_and_outcome(objects: Mapping[str, str]) -> dict[str, Any] | None:
+    """Returns the two objects of which one is a call with its tool and input, and the other tells what came of it."""
+    parsed = [value for value in map(parse_json, objects.values()) if type(value) is dict]
+    calls = [value for value in parsed if {"tool_name", "input"} <= values_by_meaning(value).keys()]
+    outcomes = [value for value in parsed if not _OUTCOMES.isdisjoint(values_by_meaning(value))]
+    is_pair = len(parsed) == 2 and len(calls) == len(outcomes) == 1 and calls != outcomes
+    return {**outcomes[0], **calls[0]} if is_pair else None
 
 
 def name_in_metadata(attributes: Mapping[str, Any], span_name: str) -> str | None:

@@ -40,6 +40,14 @@ _OVER_INPUT: Final = frozenset({
     "in", "given", "with", "using", "spec", "param", "parameter", "tool_arguments", "tool_args", "tool_input",
 })  # fmt: skip
 """Words over arguments, whole or in an attribute each, besides those under which other attributes may say something as well."""
+_PARAMETERS: Final = frozenset({"input", "inputs", "arg", "args", "arguments", "params", "parameters"})
+"""Words over arguments beside an id, with which nothing else is said under them."""
+_EACH: Final = ("args.", "arg.", "params.")
+_DOING: Final = frozenset({
+    "call", "exec", "execute", "execution", "run", "invoke", "invocation", "step", "act", "action", "tool", "task", "job",
+    "dispatch", "attempt", "handler", "function", "operation", "process", "work", "request", "span", "event", "command",
+})  # fmt: skip
+"""Names of spans that are no tool's."""
 _OUTPUT: Final = frozenset({
     "out", "output", "outputs", "result", "results", "got", "returned", "return", "product", "reply", "response", "answer",
 })  # fmt: skip
@@ -55,8 +63,11 @@ def is_call_id(value: object) -> bool:
     return type(value) is str and _ID.fullmatch(value) is not None
 
 
-def identified_call(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
-    """Returns id, name, input and output of the one call of which an attribute is the id; nothing if only the id is there."""
+def identified_call(attributes: Mapping[str, Any], own_name: str = "") -> dict[Meaning, list[Any]]:
+    """Returns id, name, input and output of the one call of which an attribute is the id; nothing if only the id is there.
+
+    ``own_name`` is that of the span: of the tool, if no attribute may be it.
+    """
     looked_at = dict(islice(attributes.items(), MAX_LOOKED_AT))
     ids = {value: key for key, value in looked_at.items() if is_call_id(value)}
     if len(ids) != 1:
@@ -65,29 +76,46 @@ def identified_call(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
     # What has the words of the id is about the call; else all is.
     beginning = key[: key.rfind(".") + 1]
     beside = {key: value for key, value in looked_at.items() if key.startswith(beginning)}
-    described = _described(beside) or _described(looked_at)
+    described = _described(beside, own_name) or _described(looked_at, own_name)
     return {"call_id": [call_id], **described} if described else {}
 
 
-def _described(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
+def _described(attributes: Mapping[str, Any], own_name: str) -> dict[Meaning, list[Any]]:
     whole, inputs, outputs = _parted(attributes)
-    name = _name_among(whole)
+    if not inputs:
+        inputs = _groups(whole, _PARAMETERS)
+        whole = {key: value for key, value in whole.items() if not any(map(key.startswith, inputs))}
+    name = _name_among(whole) or _name_of_span(own_name)
     objects = {key: value for key, value in whole.items() if _is_object(value)}
     given = _of_words(objects, _INPUT) or [value for key, value in objects.items() if _end_of(key) not in _OUTPUT]
     returned = [*_of_words(whole, _OUTPUT), *map(_object_of, outputs.values())]
     if name is None or not (inputs or given or returned):
         return {}  # what is sent to a queue has an id, and a name which is the queue's
     found: dict[Meaning, list[Any]] = {"tool_name": [name]}
-    if len(given) == 1 and not inputs:
+    given = given or list(filter(None, map(_object_of, inputs.values())))
+    if len(given) == 1:
         found["input"] = given
     # Without a result that is known as one, nothing beside the id tells what came of the call.
     found.update({"output": returned[:1]} if returned else {"status": [_UNTOLD]})
     return found
 
 
+def _name_of_span(name: str) -> str | None:
+    """Returns the name of a span that may be the name of its tool: one word that says more than that something is done."""
+    return name if _NAME.fullmatch(name) is not None and words_of(name) not in _DOING else None
+
+
 def described_tool(attributes: Mapping[str, Any]) -> str | None:
     """Returns the tool of a call whose span says that it is one, and not under which key its tool is."""
     return _name_among(_parted(attributes)[0])
+
+
+def tool_beside_arguments(attributes: Mapping[str, Any], own_name: str) -> str | None:
+    """Returns the tool of a span that has nothing but arguments, in an attribute each: `args.city`, `arg.host`."""
+    rest = {key: value for key, value in islice(attributes.items(), MAX_LOOKED_AT) if not key.startswith(_EACH)}
+    if len(rest) == len(attributes):
+        return None
+    return _name_among({key: value for key, value in rest.items() if "." not in key}) or _name_of_span(own_name)
 
 
 def described_input(attributes: Mapping[str, Any]) -> object:
@@ -107,9 +135,11 @@ def _parted(
     return whole, inputs, outputs
 
 
-def with_identified_call(values: dict[Meaning, list[Any]], attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
+def with_identified_call(
+    values: dict[Meaning, list[Any]], attributes: Mapping[str, Any], own_name: str = ""
+) -> dict[Meaning, list[Any]]:
     """Returns ``values`` with what an id in the attributes tells of a call, unless their words tell its tool already."""
-    return values if "tool_name" in values else {**identified_call(attributes), **values}
+    return values if "tool_name" in values else {**identified_call(attributes, own_name), **values}
 
 
 def identified_requests(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from collector.model.genai_span import GenAISpan
+from collector.model.genai_span import BY_SHAPE, GenAISpan
 from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.tool_results import ResultStatus, ToolResult
 from collector.payloads.values import parse_arguments
@@ -91,7 +91,9 @@ class CallHistory:
     def _compare(self, model: GenAISpan, history: Sequence[HistoryCall], statuses: dict[int, ResultStatus]) -> None:
         before = [request for request in self._requests if self._may_know(model, request.model)]
         before = self._own_requests(model, history, before) + before
-        matched = _matches(history, before)
+        # A step whose events are its calls repeats none of another: what has an id of its own is a call of its own.
+        is_step = model.tracing == "memory" and model.dialect == BY_SHAPE
+        matched = _matches(history, before, only_by_id=is_step)
         last = max((at for at, call in enumerate(history) if call.status is not None), default=-1)
         for at, (call, known) in enumerate(zip(history, matched, strict=True)):
             if known is not None and call.status is not None:
@@ -154,7 +156,9 @@ _Place = tuple[int, int, int]
 _ANYWHERE: Final[_Place] = (-1, 0, 0)
 
 
-def _matches(history: Sequence[HistoryCall], requests: Sequence[RequestedCall]) -> list[RequestedCall | None]:
+def _matches(
+    history: Sequence[HistoryCall], requests: Sequence[RequestedCall], *, only_by_id: bool
+) -> list[RequestedCall | None]:
     """Returns the request of each call: by id, or by name where ids are missing or others, the last with the last.
 
     By name those with equal arguments come first: of what is left, arguments may have been written in another way.
@@ -180,6 +184,8 @@ def _matches(history: Sequence[HistoryCall], requests: Sequence[RequestedCall]) 
             if named is not None:
                 same.remove(named)
             found[at] = named
+            continue
+        if only_by_id and call.id is not None:
             continue
         candidates = by_name.get(call.name, [])
         near = range(len(candidates) - 1, max(-1, len(candidates) - 1 - MAX_CANDIDATES), -1)

@@ -171,7 +171,9 @@ def _is_class_of(call: DraftCall, span: GenAISpan | None, request: RequestedCall
 
 def _is_prefixed(call: DraftCall, request: RequestedCall) -> bool:
     same_id = call.id is not None and call.id == request.id
-    return call.name.endswith(f".{request.name}") or (same_id and is_prefixed(call.name, request.name))
+    return call.name.endswith((f".{request.name}", f"/{request.name}")) or (
+        same_id and is_prefixed(call.name, request.name)
+    )
 
 
 def _under_other_names(name: str, requested: Sequence[RequestedCall], *, of_server: bool) -> list[RequestedCall]:

@@ -24,7 +24,7 @@ from collector.model.genai_span import (
     model_span_of,
 )
 from collector.model.span import Span, copied
-from collector.payloads.answers import answer_with_input, asking_answer
+from collector.payloads.answers import action_in_text, answer_with_input, asking_answer
 from collector.payloads.attribute_objects import with_details
 from collector.payloads.attribute_shapes import (
     Values,
@@ -39,6 +39,7 @@ from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.identified_calls import (
     MARKER,
     identified_requests,
+    tool_beside_arguments,
     with_identified_call,
 )
 from collector.payloads.messages import is_answer, may_contain_tool_calls
@@ -70,7 +71,7 @@ def read_span(span: Span) -> GenAISpan | None:
     role = next((role for kind in kinds if (role := role_of_kind(parse_any(kind))) is not None), None)
     # A span that says what it is needs no id to be one, and names its tool better than what stands beside an id.
     if span.parent_span_id and role is None and tool_in_span_name(span.name)[1] is None:
-        values = with_identified_call(values, attributes)
+        values = with_identified_call(values, attributes, span.name)
     if "tool_name" not in values and (action := action_with_input(span.attributes)) is not None:
         values["tool_name"] = [action[0]]
         values.setdefault("input", [action[1]])
@@ -113,11 +114,16 @@ def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | 
     if span.parent_span_id and _OF_ANSWERED.isdisjoint(values) and (exchange := answer_with_input(span.attributes)):
         return _read_model(span, {**values, **exchange})
     if span.parent_span_id and "tool_name" not in values:
-        requests = identified_requests(span.attributes) or asking_answer(span.attributes)
+        requests = (
+            identified_requests(span.attributes) or asking_answer(span.attributes) or action_in_text(span.attributes)
+        )
         if requests is not None:
             genai_span = _read_model(span, {**values, "output": [requests]})
             genai_span.tracing = "guessed"
             return genai_span
+    if span.parent_span_id and "tool_name" not in values and not is_model:
+        named = tool_beside_arguments(span.attributes, span.name)
+        values = values if named is None else {**values, "tool_name": [named]}
     return None if is_model else read_possible_tool(span, values)
 
 
@@ -195,6 +201,7 @@ MARKERS: Final = (
     b"chat_completion", b"functionCall", b"function.invocation", b"invoke_agent", b"run_agent", b"agent_run", b"agent.run",
     b"ubagent", b"action_input", b"action.input", b"action_args", b"action.args", b"skill_input", b"skill.input", b"skill.args",
     b"action.payload", b"action_payload", b"function.arg", b"function.param", b"function.input", b"function_arg",
+    b"Action Input:", b"args.", b"arg.", b"params.",
     b"erramienta", b"erkzeug", b"erramenta", b"outil", b"Outil", b"strumento",
     b"\n\x05agent", b"\n\x05AGENT", b"*\x08function",  # a kind, a name: a whole value, with its length
 )  # fmt: skip
