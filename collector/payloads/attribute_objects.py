@@ -71,12 +71,15 @@ _OF_CALLS: Final = frozenset({"tool_name", "call_id", "input"})
 _ANSWERS: Final = ("response", "reply", "result", "problem")
 
 
-def answered_request(attributes: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Returns the object that is a call's request, where the answer to it stands beside: `tool.request`, `tool.response`."""
+def answered_request(attributes: Mapping[str, Any], *, has_failed: bool) -> Mapping[str, Any] | None:
+    """Returns the object that is a call's request, where the answer to it stands beside: `tool.request`, `tool.response`.
+
+    Of a call that failed there is no answer.
+    """
     keys = {words_of(key): key for key in islice(attributes, MAX_LOOKED_AT)}
     for words, key in keys.items():
         match = _EXCHANGE.fullmatch(words)
-        if match is not None and any(f"{match[1]}{answer}" in keys for answer in _ANSWERS):
+        if match is not None and (has_failed or any(f"{match[1]}{answer}" in keys for answer in _ANSWERS)):
             request = parse_any(attributes[key])
             return request if isinstance(request, Mapping) and _OF_CALLS.isdisjoint(map(meaning_of, request)) else None
     return None

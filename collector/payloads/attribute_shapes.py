@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
 from collector.payloads.languages import in_english, without_accents
-from collector.payloads.refusals import Refusal
+from collector.payloads.refusals import MAX_DENIAL, Refusal, find_refusal
 from collector.payloads.values import name_of, parse_any, parse_json
 
 MAX_KEY: Final = 128
@@ -84,6 +84,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"(?:tool|call|result|execution|action)_(?:status|outcome)|outcome", "status", 0),
     (r"(?:tool_|call_)?permission|(?:permission|approval|policy)_decision", "status", 0),
     (r"(?:tool|call|execution|decision|policy|permission|approval|guardrail)_verdict", "status", 0),
+    (r"verdict", "status", 1),
     (rf"{_OF_ONE}_(?:blocked|denied|rejected|refused|declined|vetoed|skipped|missing|unknown)", "denied", 0),
     (rf"{_OF_ONE}_(?:approved|allowed|permitted|authorized|known)|approval_granted", "allowed", 0),
     (rf"{_OF_ONE}_executed", "executed", 0),
@@ -372,6 +373,15 @@ def has_unknown_status(values: Values) -> bool:
     return not words <= _WELL
 
 
+def refusal_among(attributes: Mapping[str, Any]) -> Refusal | None:
+    """Returns what a short text among the attributes of a failed call says for sure: that it did not run."""
+    for value in islice(attributes.values(), MAX_LOOKED_AT):
+        found = find_refusal(value) if type(value) is str and len(value) <= MAX_DENIAL else None
+        if found is not None and found.is_sure:
+            return found
+    return None
+
+
 def denial_in(values: Values) -> Refusal | None:
     """Returns what a status or a flag among the values says of a call that did not run."""
     words = {words_of(value) for value in values.get("status", ()) if type(value) is str}
@@ -383,4 +393,4 @@ def denial_in(values: Values) -> Refusal | None:
     is_flagged = any(value in _TRUE for value in values.get("denied", ())) or any(
         value in _FALSE for value in values.get("allowed", ())
     )
-    return Refusal(is_sure=False) if is_flagged else None
+    return Refusal(is_sure=False, is_likely=True) if is_flagged else None

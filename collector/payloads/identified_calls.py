@@ -110,12 +110,18 @@ def described_tool(attributes: Mapping[str, Any]) -> str | None:
     return _name_among(_parted(attributes)[0])
 
 
-def tool_beside_arguments(attributes: Mapping[str, Any], own_name: str) -> str | None:
-    """Returns the tool of a span that has nothing but arguments, in an attribute each: `args.city`, `arg.host`."""
-    rest = {key: value for key, value in islice(attributes.items(), MAX_LOOKED_AT) if not key.startswith(_EACH)}
-    if len(rest) == len(attributes):
-        return None
-    return _name_among({key: value for key, value in rest.items() if "." not in key}) or _name_of_span(own_name)
+def tool_with_arguments(attributes: Mapping[str, Any], own_name: str) -> dict[Meaning, list[Any]]:
+    """Returns name and input of a span that has arguments in an attribute each, `args.city` and `arg.host`; nothing without."""
+    given = FlattenedAttributes()
+    rest: dict[str, Any] = {}
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+        if key.startswith(_EACH):
+            given[key.partition(".")[2]] = value
+        elif "." not in key:
+            rest[key] = value
+    name = (_name_among(rest) or _name_of_span(own_name)) if given else None
+    arguments = _object_of(given) if given else None
+    return {} if name is None or arguments is None else {"tool_name": [name], "input": [arguments]}
 
 
 def described_input(attributes: Mapping[str, Any]) -> object:

@@ -25,6 +25,8 @@ class Refusal(NamedTuple):
     """The tool that it names."""
     is_sure: bool = True
     """It cannot be the answer of a tool that ran."""
+    is_likely: bool = False
+    """It is not sure, and more likely than not."""
     is_of_arguments: bool = False
     """It is not sure, and the arguments tell: it is one if they do not fit the tool's parameters."""
     is_ruled_out: bool = False

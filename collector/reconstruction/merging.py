@@ -329,6 +329,7 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
         refused = refuses(refusal, name)
         call.executed, call.refusal = refused != "yes", refusal
         if refused == "maybe":
+            call.executed = refusal is not None and not refusal.is_likely
             call.doubt_execution("its error may be a refusal: of a human, or of arguments that do not fit the tool")
     if call.executed and call.status == "error" and is_broken(text):
         if is_of_parser(call.error_type):

@@ -39,7 +39,7 @@ from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.identified_calls import (
     MARKER,
     identified_requests,
-    tool_beside_arguments,
+    tool_with_arguments,
     with_identified_call,
 )
 from collector.payloads.messages import is_answer, may_contain_tool_calls
@@ -122,8 +122,7 @@ def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | 
             genai_span.tracing = "guessed"
             return genai_span
     if span.parent_span_id and "tool_name" not in values and not is_model:
-        named = tool_beside_arguments(span.attributes, span.name)
-        values = values if named is None else {**values, "tool_name": [named]}
+        values = {**values, **tool_with_arguments(span.attributes, span.name)}
     return None if is_model else read_possible_tool(span, values)
 
 

@@ -31,6 +31,7 @@ from collector.payloads.attribute_shapes import (
     may_hold_arguments,
     meaning_of,
     named_function,
+    refusal_among,
     says_failure,
     typed_tool_name,
     values_by_meaning,
@@ -171,7 +172,7 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     if genai_span.arguments is None and (request := request_among(span.attributes)) is not None:
         genai_span.call_id, genai_span.arguments = genai_span.call_id or request[0], request[1]
     elif genai_span.arguments is None:
-        genai_span.arguments = answered_request(span.attributes)
+        genai_span.arguments = answered_request(span.attributes, has_failed=genai_span.status == "error")
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
     if genai_span.status == "unset" and "output" not in values:
@@ -180,6 +181,8 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
         genai_span.refusal = genai_span.refusal or denial_in(values)
         doubt_failure(genai_span)
     _read_outcome(genai_span, values)
+    if genai_span.status == "error":
+        genai_span.refusal = refusal_among(span.attributes) or genai_span.refusal
     if genai_span.status == "unset" and genai_span.refusal is None and has_unknown_status(values):
         genai_span.tracing = "told"
 
