@@ -66,6 +66,9 @@ def test_no_marker_is_in_an_ordinary_span() -> None:
     [
         ("tool:x", {}), ("CallTool", {}), ("step", {"span_type": "agent"}), ("step", {"acme.kind": "TOOL"}),
         ("step", {"acme.llm.model": "m"}), ("x", {"toolName": "x"}), ("x", {"function_call.name": "x"}),
+        ("act", {"action.payload": "{}"}), ("seats", {"args.row": "F"}), ("Werkzeug: zahlen", {}),
+        ("x", {"function.params": "{}"}),
+        ("iter-1", {"raw": "Action: pay\nAction Input: {}"}),
     ],
 )  # fmt: skip
 def test_markers_find_spans_in_the_words_of_unknown_tracers(name: str, attributes: dict[str, Any]) -> None:

@@ -1,0 +1,114 @@
+"""The fallback: calls in the words of teams that trace their own loops, in their language."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import agent_span, called, other_doubts, run_of, span
+
+PAY = {"to": "Ada", "sum": 5}
+GIVEN = json.dumps(PAY)
+TOLD = {"role": "tool", "tool_call_id": "call_4Tz1", "content": "paid"}
+
+
+def calls_of(*spans: Span) -> list[tuple[str, Any, str]]:
+    run = run_of(agent_span(), *spans)
+    return [(call.name, call.arguments, call.status) for call in run.trajectory.calls if call.executed]
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("Werkzeug: zahlen", {"werkzeug.name": "zahlen", "werkzeug.eingabe": GIVEN, "werkzeug.fehler": "Karte gesperrt"}),
+        ("herramienta", {"herramienta.nombre": "zahlen", "herramienta.parametros": GIVEN, "estado": "fallo"}),
+        ("ferramenta.zahlen", {"ferramenta.argumentos": GIVEN, "sucesso": False}),
+        ("outil zahlen", {"outil.entrée": GIVEN, "erreur": "carte bloquée"}),
+    ],
+)  # fmt: skip
+def test_words_of_other_languages(name: str, attributes: dict[str, Any]) -> None:
+    assert calls_of(span(name, 2, 1, attributes=attributes)) == [("zahlen", PAY, "error")]
+
+
+def test_events_in_french() -> None:
+    events = [
+        ("appel_outil", {"outil": "payer", "entree": GIVEN, "identifiant": "toolu_1"}),
+        ("erreur_outil", {"identifiant": "toolu_1", "erreur": "solde insuffisant"}),
+        ("appel_outil", {"outil": "vendre", "entree": "{}", "identifiant": "toolu_2"}),
+        ("outil_inconnu", {"outil": "vendre", "identifiant": "toolu_2"}),
+    ]
+    assert calls_of(span("tour", 2, 1, events=events)) == [("payer", PAY, "error")]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"action.type": "pay", "action.payload": GIVEN, "action.outcome": "completed"},
+        {"ai.function.name": "pay", "ai.function.params": GIVEN, "ai.function.returned": "ok"},
+        {"cmd": "pay", "arg.to": "Ada", "arg.sum": 5, "outcome": "success"},
+        {"shop.tool": "pay", "shop.request": GIVEN, "shop.response": '{"ok": true}'},
+        {"step.kind": "tool", "step.payload": json.dumps({"tool": "pay", "args": PAY}), "step.outcome": '{"ok": true}'},
+        {"input.to": "Ada", "input.sum": 5, "call": "toolu_01Ab", "output": "paid", "cmd": "pay"},
+    ],
+)
+def test_a_call_by_the_words_beside_its_input(attributes: dict[str, Any]) -> None:
+    assert [call[:2] for call in calls_of(span("step", 2, 1, attributes=attributes))] == [("pay", PAY)]
+
+
+@pytest.mark.parametrize("attributes", [{"call": "toolu_01Ab", "output": "paid", "input.to": "Ada", "input.sum": 5}, {
+    "args.to": "Ada", "args.sum": 5,
+}])  # fmt: skip
+def test_a_span_with_nothing_but_arguments_is_named_after_its_tool(attributes: dict[str, Any]) -> None:
+    assert [call[:2] for call in calls_of(span("pay", 2, 1, attributes=attributes))] == [("pay", PAY)]
+    assert calls_of(span("attempt", 2, 1, attributes={"args.to": "Ada"})) == []
+
+
+def test_an_argument_called_count_is_one() -> None:
+    (call,) = calls_of(span("seats", 2, 1, attributes={"args.count": 2, "args.row": "F"}))
+    assert call[1] == {"count": 2, "row": "F"}
+
+
+@pytest.mark.parametrize("why", ["no such tool", "unknown tool 'pay'"])
+def test_the_words_of_a_failed_call_may_say_that_there_is_no_such_tool(why: str) -> None:
+    failed = span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, "tool.ok": False, "tool.why": why})
+    assert called(run_of(agent_span(), failed)) == ["(pay)"]
+
+
+def test_a_flag_of_a_denial_is_more_likely_than_not_one() -> None:
+    denied = span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, "denied": True})
+    run = run_of(agent_span(), denied)
+    assert (called(run), other_doubts(run)) == (["(pay)"], ["uncertain_execution"])
+
+
+def test_what_the_model_wrote_as_react_has_it_under_any_key() -> None:
+    def turn(number: int, at: float, text: str) -> Span:
+        return span(f"iter-{number}", number, 1, at, attributes={"raw": text})
+
+    asked = turn(2, 1, f"Thought: He asked.\nAction: pay\nAction Input: {GIVEN}")
+    assert [call[:2] for call in calls_of(asked, turn(3, 20, "Thought: Done.\nFinal Answer: paid"))] == [("pay", PAY)]
+
+
+def test_steps_with_a_call_of_the_same_tool_each_are_two_calls() -> None:
+    def turn(number: int, at: float) -> Span:
+        call_id = f"call_9Zk{number}"
+        events = [
+            ("tool_call", {"name": "pay", "args": GIVEN, "id": call_id}),
+            ("tool_result", {"id": call_id, "result": "1"}),
+        ]
+        return span("round", number, 1, at, events=events)
+
+    assert calls_of(turn(2, 1), turn(3, 20)) == [("pay", PAY, "ok"), ("pay", PAY, "ok")]
+
+
+def test_the_path_before_a_tools_name_is_no_part_of_it() -> None:
+    call = {"id": "call_4Tz1", "type": "function", "function": {"name": "pay", "arguments": GIVEN}}
+    answer = json.dumps({"role": "assistant", "tool_calls": [call]})
+    asked = span("llm", 2, 1, 1, attributes={"span.type": "llm", "output.value": answer})
+    made = span("tool:v1/pay", 3, 1, 20, attributes={"span.type": "tool", "input.value": GIVEN, "output.value": "paid"})
+    told = span(
+        "llm", 4, 1, 40, attributes={"span.type": "llm", "input.value": json.dumps([TOLD]), "output.value": "Paid."}
+    )
+    assert [call[0] for call in calls_of(asked, made, told)] == ["pay"]
