@@ -10,7 +10,7 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of
 from collector.model.span import Span
 from collector.payloads.span_names import is_named_after, tool_in_span_name
 from collector.payloads.tool_arguments import is_summary, keyword_arguments
-from collector.payloads.tool_results import is_flagged
+from collector.payloads.tool_results import flagged_failure
 from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
 
 NAME: Final = "langfuse"
@@ -72,9 +72,10 @@ def _read_tool(span: Span) -> GenAISpan:
     )
     genai_span.call_id = _text(span, _CALL_ID)
     genai_span.arguments = UNREADABLE if is_summary(parse_any(get(_INPUT))) else keyword_arguments(get(_INPUT))
-    failed = get(_LEVEL) == "ERROR" or parse_any(get(_HAYSTACK_ERROR)) in (True, "true")
-    if failed or (genai_span.status == "unset" and is_flagged(get(_OUTPUT))):
+    if get(_LEVEL) == "ERROR" or parse_any(get(_HAYSTACK_ERROR)) in (True, "true"):
         genai_span.status = "error"
+    elif genai_span.status == "unset" and (flagged := flagged_failure(get(_OUTPUT))) is not None:
+        genai_span.status, genai_span.refusal = "error", flagged.refusal
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
     return genai_span
 

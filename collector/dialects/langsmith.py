@@ -5,6 +5,7 @@ Spans name the GenAI operations, but hold inputs and outputs in attributes that 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from collector.model import semconv
@@ -22,7 +23,8 @@ from collector.model.genai_span import (
 from collector.model.span import Span
 from collector.payloads.offered_tools import tools_in_request
 from collector.payloads.tool_arguments import tool_arguments
-from collector.payloads.values import first_name, name_of
+from collector.payloads.tool_results import failure_in_message
+from collector.payloads.values import first_name, name_of, parse_any
 
 NAME: Final = "langsmith"
 
@@ -66,11 +68,23 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = tool_arguments(get(_INPUT))
     if genai_span.arguments == _NOTHING:
         genai_span.arguments = None
-    if get(_OUTPUT) is None and genai_span.status != "error":
-        set_raised(genai_span, span)  # langsmith for JS
+    if genai_span.status != "error":
+        _read_failure(genai_span, span)
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT))
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     return genai_span
+
+
+def _read_failure(genai_span: GenAISpan, span: Span) -> None:
+    """Reads a failure that the status lacks: it is that of a success for JS, and in Python where the exporter saw the call
+    before it had ended (0.15).
+    """
+    output = span.attributes.get(_OUTPUT)
+    returned = parse_any(output)
+    if output is None or (isinstance(returned, Mapping) and all(value is None for value in returned.values())):
+        set_raised(genai_span, span)
+    elif (told := failure_in_message(output)) is not None:
+        genai_span.status, genai_span.refusal = "error", told.refusal
 
 
 def _read_model(span: Span) -> GenAISpan:

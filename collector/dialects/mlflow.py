@@ -10,6 +10,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.tool_results import failure_in_message
 from collector.payloads.values import find_text, first_name, name_of, parse_any
 
 NAME: Final = "mlflow"
@@ -57,6 +58,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = span.attributes.get(_INPUT)
     if span.name.endswith(_OF_CLASS):
         genai_span.arguments = _arguments_of_method(genai_span.arguments)
+    if genai_span.status != "error" and (told := failure_in_message(span.attributes.get(_OUTPUT))) is not None:
+        genai_span.status, genai_span.refusal = "error", told.refusal
     genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
     return genai_span
 

@@ -27,7 +27,7 @@ from collector.payloads.refusals import MAX_CHARS, find_refusal, refuses, settle
 from collector.payloads.span_names import is_handoff
 from collector.payloads.text_calls import requests_action
 from collector.payloads.tool_arguments import arguments_of_crew, is_positional, is_schema, tool_arguments
-from collector.payloads.tool_results import is_flagged, is_in_place_of_result, tool_result
+from collector.payloads.tool_results import flagged_failure, is_in_place_of_result, tool_result
 from collector.payloads.values import MAX_TEXT, UNREADABLE, find_text, first_name, name_of, parse_any
 
 NAME: Final = "openinference"
@@ -157,8 +157,8 @@ def _read_refusal(genai_span: GenAISpan, output: object) -> None:
     is_told = genai_span.scope == _PIPECAT or is_in_place_of_result(output)
     if is_told and (told := tool_result(None, output)).failed:
         genai_span.status, genai_span.refusal = "error", told.refusal or genai_span.refusal
-    elif is_flagged(output):
-        genai_span.status = "error"
+    elif (flagged := flagged_failure(output)) is not None:
+        genai_span.status, genai_span.refusal = "error", flagged.refusal or genai_span.refusal
     # AutoGen's span of a tool that does not exist ends well. Only of a refusal that names the tool: the output is the tool's.
     name = genai_span.name
     if name is not None and type(output) is str and len(output) <= MAX_CHARS and name in output:

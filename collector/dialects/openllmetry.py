@@ -15,6 +15,7 @@ from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
 from collector.payloads.tool_arguments import arguments_of_callback
+from collector.payloads.tool_results import failure_in_message
 from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
 
 NAME: Final = "openllmetry"
@@ -108,6 +109,8 @@ def _read_tool(span: Span) -> GenAISpan:
     # A JSON result ends with the flag and a repr begins with it; what is between may be long.
     if type(output) is str and _FAILED_RESULT.match(output[-4096:] if output[:1] == "{" else output[:64]):
         genai_span.status = "error"
+    elif (told := failure_in_message(output)) is not None:
+        genai_span.status, genai_span.refusal = "error", told.refusal
     return genai_span
 
 

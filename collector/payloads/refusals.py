@@ -47,6 +47,7 @@ _UNNAMED: Final = re.compile(
         r"Input validation error: ",  # MCP servers
         r"Tool input validation failed",  # Mastra
         r"Received tool input did not match expected schema",  # LangChain JS
+        r"^Tool input validation error$",  # LangChain, with handle_validation_error
         r"Invalid input for tool ",  # Vercel AI SDK
         # AgentScope, and for arguments that are no JSON:
         r"^Input validation failed for tool |^(?:Error: )?Parameter validation failed for tool ",

@@ -24,8 +24,9 @@ from collector.payloads.messages import tool_call_parts
 from collector.payloads.refusals import Refusal
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
-from collector.payloads.tool_results import is_in_place_of_result, tool_result
+from collector.payloads.tool_results import failure_in_message, is_in_place_of_result, tool_result
 from collector.payloads.values import first_value, known_name_of, name_of
+from scorers.trajectory import Status
 
 _TOOL_NAME: Final = "tool.name"  # OpenCode
 _LIVEKIT: Final = "livekit-agents"
@@ -89,7 +90,7 @@ def read_tool(span: Span) -> GenAISpan:
     if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
         set_raised(genai_span, span)  # Quarkus LangChain4j
     result = attributes.get(semconv.TOOL_CALL_RESULT)
-    if genai_span.status == "unset" and (is_in_place_of_result(result) or has_returned_error(attributes)):
+    if genai_span.status != "error" and _tells_failure(genai_span.status, attributes):
         genai_span.status = "error"
     _read_in_words_of_its_own(genai_span, span)
     strands_status = first_value(attributes, _STRANDS_STATUS)
@@ -106,6 +107,14 @@ def read_tool(span: Span) -> GenAISpan:
         if genai_span.scope != _LIVEKIT and _has_no_words(span):
             doubt_failure(genai_span)
     return genai_span
+
+
+def _tells_failure(status: Status, attributes: Mapping[str, Any]) -> bool:
+    """Whether what a call returned says that it failed, and the span's own status does not."""
+    result = attributes.get(semconv.TOOL_CALL_RESULT)
+    if failure_in_message(result) is not None:  # Splunk's util-genai 0.1
+        return True
+    return status == "unset" and (is_in_place_of_result(result) or has_returned_error(attributes))
 
 
 def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:

@@ -86,7 +86,15 @@ def test_the_conversation_around_a_call_is_no_input_of_it() -> None:
     assert read_tool(span("pay", 2, 1, attributes=attributes))[2] == {"n": 1}
 
 
-@pytest.mark.parametrize(("returned", "status"), [({}, "error"), ({"gen_ai.completion": '{"outputs": "paid"}'}, "ok")])
+@pytest.mark.parametrize(
+    ("returned", "status"),
+    [
+        ({}, "error"),
+        ({"gen_ai.completion": "{}"}, "error"),  # Python: the exporter saw the call begin, and called it a success
+        ({"gen_ai.completion": '{"output":null}'}, "error"),
+        ({"gen_ai.completion": '{"outputs": "paid"}'}, "ok"),
+    ],
+)
 def test_a_call_that_raised_and_returned_nothing_failed_whatever_its_status_says(
     returned: dict[str, Any], status: str
 ) -> None:
