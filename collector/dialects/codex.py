@@ -1,4 +1,4 @@
-"""Codex, the command-line agent (0.169): spans of every function it runs, and log events with what was called.
+"""Codex, the command-line agent (0.130 to 0.169): spans of every function it runs, and log events with what was called.
 
 A call is the span that has a tool, a call id and a phase. Whether it succeeded is in the event ``codex.tool_result`` of a
 span inside, and the log event of that name has its arguments and its output as well. Other spans repeat the tool's name or
@@ -23,7 +23,7 @@ from collector.model.genai_span import (
     genai_span_of,
 )
 from collector.model.span import LogRecord, Span
-from collector.payloads.refusals import find_refusal
+from collector.payloads.refusals import Refusal, find_refusal
 from collector.payloads.values import name_of
 
 NAME: Final = "codex"
@@ -41,6 +41,8 @@ _SUCCESS: Final = "success"
 _CONVERSATION: Final = "conversation.id"
 _TURN_SPAN: Final = "session_task.turn"
 _SCOPES: Final = ("codex_exec", "codex_cli_rs", "codex_tui", "codex_app_server", "codex_vscode")
+_UNSUPPORTED: Final = re.compile(r"\Aunsupported (?:custom tool )?call: ")
+"""What Codex says of a tool that it does not have, without the heading of a tool's output."""
 _HEADING: Final = re.compile(r"\AWall time: [\d.]{1,20} seconds\nOutput:\n")
 
 
@@ -86,7 +88,8 @@ def _read_result(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
     genai_span.status = "ok" if get(_SUCCESS) in (True, "true") else "error"
     output = get(_OUTPUT)
     if genai_span.status == "error" and type(output) is str:
-        genai_span.refusal = find_refusal(_HEADING.sub("", output, count=1))
+        is_unsupported = _UNSUPPORTED.match(output) is not None
+        genai_span.refusal = Refusal() if is_unsupported else find_refusal(_HEADING.sub("", output, count=1))
     else:
         doubt_failure(genai_span)
 

@@ -80,6 +80,9 @@ def test_without_logs_a_span_tells_that_the_call_failed_and_not_why() -> None:
         ("MCP error -32602: Input validation error", ["(mcp__shop__pay)"]),
         ("Wall time: 0.1 seconds\nOutput:\nThe tool call was rejected.", ["(mcp__shop__pay)"]),
         ("Wall time: 0.1 seconds\nOutput:\nno money left", ["mcp__shop__pay"]),
+        ("unsupported call: pay", ["(mcp__shop__pay)"]),
+        ("unsupported custom tool call: mcp__shoppay", ["(mcp__shop__pay)"]),
+        ("Wall time: 0.1 seconds\nOutput:\nunsupported call: 0900 123", ["mcp__shop__pay"]),
     ],
 )
 def test_the_output_in_the_log_tells_whether_a_call_was_refused(output: str, expected: list[str]) -> None:
