@@ -8,6 +8,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.tool_results import is_mcp_failure, tool_result
 from collector.payloads.values import first_name, first_value, name_of
 
 NAME: Final = "ai_sdk"
@@ -22,6 +23,7 @@ _CONVERSATION_IDS: Final = tuple(
 _TOOL_NAME: Final = "ai.toolCall.name"
 _TOOL_ID: Final = "ai.toolCall.id"
 _TOOL_ARGUMENTS: Final = "ai.toolCall.args"
+_TOOL_RESULT: Final = "ai.toolCall.result"
 _PROMPT: Final = "ai.prompt"
 _PROMPT_MESSAGES: Final = "ai.prompt.messages"
 _RESPONSE_ID: Final = "ai.response.id"
@@ -54,6 +56,9 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.call_id = name_of(get(_TOOL_ID))
     genai_span.arguments = get(_TOOL_ARGUMENTS)
     genai_span.agent = name_of(get(_FUNCTION))
+    result = get(_TOOL_RESULT)
+    if genai_span.status == "unset" and is_mcp_failure(result):  # to the SDK its client's call of the server went well
+        genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
     return genai_span
 
 
@@ -81,8 +86,8 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"ai.operationId", b"ai.result."),
     attributes=frozenset({
-        _FUNCTION, _TOOL_NAME, _TOOL_ID, _TOOL_ARGUMENTS, _PROMPT, _PROMPT_MESSAGES, _RESPONSE_ID, *_RESPONSE_CALLS,
-        semconv.INPUT_MESSAGES, semconv.ERROR_TYPE,
+        _FUNCTION, _TOOL_NAME, _TOOL_ID, _TOOL_ARGUMENTS, _TOOL_RESULT, _PROMPT, _PROMPT_MESSAGES, _RESPONSE_ID,
+        *_RESPONSE_CALLS, semconv.INPUT_MESSAGES, semconv.ERROR_TYPE,
     }),
     prefixes=(_METADATA_PREFIX,),
     output_attributes=("ai.response.text", "ai.result.text"),

@@ -14,10 +14,9 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, set_words_of_failure
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal, settled_by_parameters
-from collector.payloads.tool_results import tool_result
 from collector.payloads.values import name_of, parse_json
 
 NAME: Final = "spring_ai"
@@ -52,9 +51,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = get(_ARGUMENTS)
     result = get(_RESULT)
     if type(result) is str and result and not _is_json(result, _CALL_ID in span.attributes):
-        told = tool_result(None, result)
-        genai_span.status, genai_span.refusal = "error", told.refusal
-        genai_span.tracing = "" if told.failed or told.refusal is not None else "text"
+        set_words_of_failure(genai_span, result)
     elif type(result) is str and result.startswith('"'):
         genai_span.tracing = "converted"
     elif genai_span.status == "error" and result is None and not (genai_span.error_type or "").endswith(_OF_TOOL):

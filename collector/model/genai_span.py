@@ -19,7 +19,7 @@ from collector.payloads.offered_tools import fits_of
 from collector.payloads.refusals import UNTOLD, Refusal, find_refusal
 from collector.payloads.response import is_blank
 from collector.payloads.text_calls import requests_action
-from collector.payloads.tool_results import ToolResult, newest_tool_results
+from collector.payloads.tool_results import ToolResult, newest_tool_results, tool_result
 from collector.payloads.user_input import newest_user_input
 from collector.payloads.values import MAX_TEXT, name_of
 from scorers.trajectory import Status
@@ -259,6 +259,16 @@ def set_raised(genai_span: GenAISpan, span: Span) -> None:
     """
     if any(event.name == semconv.EVENT_EXCEPTION for event in span.events[:MAX_EVENTS]):
         set_error(genai_span, span)
+
+
+def set_words_of_failure(genai_span: GenAISpan, words: str) -> None:
+    """Mark a call as failed by its result: words, where the framework makes JSON of what tools return.
+
+    Those that do not read like a failure are in doubt: a tool may have made them itself.
+    """
+    told = tool_result(None, words)
+    genai_span.status, genai_span.refusal = "error", told.refusal
+    genai_span.tracing = "" if told.failed or told.refusal is not None else "text"
 
 
 def doubt_start(genai_span: GenAISpan) -> None:

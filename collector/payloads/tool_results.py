@@ -103,6 +103,16 @@ def is_in_place_of_result(result: object) -> bool:
     return type(result) is str and _IN_PLACE.match(result) is not None
 
 
+def is_mcp_failure(result: object) -> bool:
+    """Whether a result is the whole answer of an MCP server whose tool failed: its client may hand it on as it came."""
+    if type(result) is str and '"isError"' not in result:
+        return False
+    value = parse_any(result)
+    return (
+        isinstance(value, Mapping) and value.get("isError") is True and isinstance(value.get("content"), (list, tuple))
+    )
+
+
 def is_flagged(result: object) -> bool:
     """Whether a result is an object that says it is an error: a text that begins like one may be the answer of a tool."""
     return flagged_failure(result) is not None

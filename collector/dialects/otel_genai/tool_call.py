@@ -17,6 +17,7 @@ from collector.model.genai_span import (
     doubt_start,
     genai_span_of,
     set_raised,
+    set_words_of_failure,
 )
 from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, has_returned_error, parameters_of
@@ -24,8 +25,8 @@ from collector.payloads.messages import tool_call_parts
 from collector.payloads.refusals import Refusal
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
-from collector.payloads.tool_results import failure_in_message, is_in_place_of_result, tool_result
-from collector.payloads.values import first_value, known_name_of, name_of
+from collector.payloads.tool_results import failure_in_message, is_in_place_of_result, is_mcp_failure, tool_result
+from collector.payloads.values import first_value, known_name_of, name_of, parse_json
 from scorers.trajectory import Status
 
 _TOOL_NAME: Final = "tool.name"  # OpenCode
@@ -47,6 +48,9 @@ _UNREFLECTED: Final = re.compile(
     r"No argument provided for a required parameter: parameter #\d+ \S+ of fun (?:[\w.]+\.)?(\w+)\("
 )
 """Kotlin's reflection, which names the function that it did not call."""
+_QUARKUS: Final = "langchain4j.tools."  # Quarkus LangChain4j (1.4), in the names of its spans
+_VOID: Final = "Success"
+"""What it tells the model of a method that returns nothing."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _STRANDS_STATUS: Final = ("gen_ai.tool.status", "tool.status")
 """Keys of the outcome in Strands 1 and 0.x: the span's own status stays OK if the tool is unknown, and in 0.x if it failed."""
@@ -114,7 +118,8 @@ def _tells_failure(status: Status, attributes: Mapping[str, Any]) -> bool:
     result = attributes.get(semconv.TOOL_CALL_RESULT)
     if failure_in_message(result) is not None:  # Splunk's util-genai 0.1
         return True
-    return status == "unset" and (is_in_place_of_result(result) or has_returned_error(attributes))
+    told = is_in_place_of_result(result) or is_mcp_failure(result)
+    return status == "unset" and (told or has_returned_error(attributes))
 
 
 def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
@@ -123,8 +128,24 @@ def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
     elif genai_span.scope == _CHATLAS:
         if span.status_message == _UNKNOWN:
             genai_span.refusal = Refusal(is_sure=semconv.TOOL_DESCRIPTION not in span.attributes)
+    elif span.name.startswith(_QUARKUS):
+        if genai_span.status == "unset":
+            _read_converted(genai_span, span.attributes.get(semconv.TOOL_CALL_RESULT))
     elif (genai_span.scope == _KOOG or _KOOG_EVENT in span.attributes) and _is_refused_by_koog(span, genai_span.name):
         genai_span.refusal = Refusal()
+
+
+def _read_converted(genai_span: GenAISpan, result: object) -> None:
+    """Read the result in Quarkus LangChain4j: JSON whatever a tool returned, and the bare words of what it threw.
+
+    The status never tells, nor does anything where content is not recorded.
+    """
+    if type(result) is not str:
+        genai_span.tracing = "told"
+    elif result.startswith('"'):
+        genai_span.tracing = "converted"
+    elif result not in (_VOID, "null") and parse_json(result) is None:
+        set_words_of_failure(genai_span, result)
 
 
 def _is_refused_by_koog(span: Span, tool: str | None) -> bool:

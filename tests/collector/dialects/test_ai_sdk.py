@@ -38,6 +38,23 @@ def test_a_tool_span(status: int, expected: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ({"content": [{"type": "text", "text": "closed"}], "isError": True}, ["get"]),
+        ({"content": [{"type": "text", "text": "MCP error -32602: Tool get not found"}], "isError": True}, ["(get)"]),
+        ({"content": [{"type": "text", "text": "closed"}], "isError": False}, None),
+        ({"error": "closed"}, None),  # of a tool that returned
+    ],
+)
+def test_what_a_server_of_mcp_answers_tells_that_its_tool_failed(
+    result: dict[str, Any], expected: list[str] | None
+) -> None:
+    attributes = {**TOOL, "ai.toolCall.result": json.dumps(result)}
+    run = run_of(ai("ai.generateText", 1, lasting=100), ai("ai.toolCall", 2, 1, attributes=attributes))
+    assert (called(run), run.trajectory.calls[0].status) == (expected or ["get"], "error" if expected else "unset")
+
+
 def test_without_recorded_inputs_arguments_are_unknown() -> None:
     assert read_tool(ai("ai.toolCall", 2, 1, attributes={"ai.toolCall.name": "get"}))[2] is None
 
