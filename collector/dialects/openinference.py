@@ -77,6 +77,8 @@ _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 _HANDOFF: Final = "handoff_to_"
 _LANGCHAIN: Final = "openinference.instrumentation.langchain"
 _JS_AGENTS: Final = "@arizeai/openinference-instrumentation-openai-agents"
+_LISTING: Final = "mcp_tools"
+"""OpenAI Agents: what it asks each MCP server before a request to a model. Only the span of a call names a tool."""
 _STEP: Final = "agent_step"
 """The operation of Vercel's AI SDK for a turn of an agent, which the processor for it takes for a request to a model."""
 _TASK: Final = "execute_task "
@@ -118,6 +120,8 @@ def _read_tool(span: Span) -> GenAISpan:
     name = name_of(get(_TOOL_NAME))
     # For JavaScript it gives the span of a handoff a tool's name as well.
     if is_handoff(span.name) and (name is None or name.startswith(_HANDOFF)):
+        return IGNORED
+    if name is None and span.name == _LISTING:
         return IGNORED
     if name is None and "[" not in span.name:  # no provider takes a tool of such a name
         name = name_of(_METHOD.sub("", span.name))

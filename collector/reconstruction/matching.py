@@ -30,8 +30,10 @@ def _covers(call: DraftCall, request: RequestedCall) -> bool:
         return False
     if call.arguments is None:
         return len(wanted) == 1 and call.arguments_text is not None and call.arguments_text in wanted.values()
-    return _is_wrapped(call, request) or all(
-        key in call.arguments and call.arguments[key] == value for key, value in wanted.items()
+    return (
+        _is_wrapped(call, request)
+        or _is_unwrapped(call, request)
+        or all(key in call.arguments and call.arguments[key] == value for key, value in wanted.items())
     )
 
 
@@ -39,6 +41,16 @@ def _is_wrapped(call: DraftCall, request: RequestedCall) -> bool:
     """Whether the span has the requested arguments under the name of the function's only parameter."""
     inner = next(iter(call.arguments.values())) if call.arguments is not None and len(call.arguments) == 1 else None
     return bool(inner) and isinstance(inner, Mapping) and inner == request.arguments
+
+
+def _is_unwrapped(call: DraftCall, request: RequestedCall) -> bool:
+    """Whether the tool has one parameter, named like what tracers put around arguments, and its value was taken for them."""
+    inner = (
+        next(iter(request.arguments.values()))
+        if request.arguments is not None and len(request.arguments) == 1
+        else None
+    )
+    return bool(inner) and isinstance(inner, Mapping) and inner == call.arguments
 
 
 def _is_equal(call: DraftCall, request: RequestedCall) -> bool:
@@ -194,5 +206,7 @@ def _unite(call: DraftCall, request: RequestedCall) -> None:
     if call.arguments is None and call.executed and call.doubt is None and is_broken(request.arguments_text):
         call.doubt_execution(BROKEN)
     call.is_contradicted = None not in (call.arguments, request.arguments) and not _covers(call, request)
-    if (call.arguments is None and request.arguments is not None) or _is_wrapped(call, request):
+    if (call.arguments is None and request.arguments is not None) or (
+        _is_wrapped(call, request) or _is_unwrapped(call, request)
+    ):
         call.arguments, call.arguments_text = request.arguments, None

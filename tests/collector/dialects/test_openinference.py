@@ -230,6 +230,23 @@ def test_a_handoff_is_not_a_call() -> None:
     assert dialects.read_span(named) is IGNORED
 
 
+def test_openai_agents_asks_a_server_of_mcp_for_its_tools_and_calls_none() -> None:
+    listed = {"output.value": '["pay", "refund"]', "output.mime_type": "application/json"}
+    assert dialects.read_span(oi("TOOL", "mcp_tools", 2, 1, attributes=listed, status=1)) is IGNORED
+    called_so = oi("TOOL", "mcp_tools", 2, 1, attributes={"tool.name": "mcp_tools", "input.value": "{}"})
+    assert read_tool(called_so)[0] == "mcp_tools"
+
+
+@pytest.mark.parametrize("parameter", ["input", "args"])
+def test_the_only_parameter_of_a_tool_may_have_the_name_of_a_wrapper(parameter: str) -> None:
+    given = {parameter: {"order": 7, "reason": "late"}}
+    tool = oi("TOOL", "refund", 3, 1, 20, attributes={"tool.name": "refund", "input.value": json.dumps(given)})
+    run = run_of(agent_span(), model_span([("c1", "refund", given)], 2, at=1), tool)
+    assert [(call.id, call.arguments) for call in run.trajectory.calls] == [("c1", given)]
+    other = run_of(agent_span(), model_span([("c1", "refund", given[parameter])], 2, at=1), tool)
+    assert other.trajectory.calls[0].arguments == given[parameter]
+
+
 def test_crewai_records_the_task_outside_the_input() -> None:
     tasks = json.dumps([{"description": "Pay order 7", "agent_role": "travel"}])
     output = json.dumps(
