@@ -9,7 +9,7 @@ from typing import Any
 
 from collector.payloads.messages import CALL_LISTS, MAX_CALLS, MAX_DEPTH, MAX_NODES, SKIPPED_KEYS, ToolCallPart, call_in
 from collector.payloads.reprs import may_be_objects, parse_message
-from collector.payloads.roles import MODEL_ROLES, USER_ROLES, plain_role
+from collector.payloads.roles import MODEL_ROLES, USER_ROLES, plain_role, role_of
 from collector.payloads.text_calls import REPEATED, is_observation, may_hold_calls, parse_action, parse_exchange
 from collector.payloads.tool_results import (
     MAX_PARTS,
@@ -58,7 +58,7 @@ def calls_in_history(
             elif (request := call_in(node, listed)) is not None:
                 _add(calls, request, node)
             else:
-                if plain_role(node.get("role")) in USER_ROLES and not (contains_results(node) or is_observation(node)):
+                if _is_of_user(node):
                     calls.clear()
                     if unasked is not None:
                         unasked.clear()
@@ -74,6 +74,16 @@ def calls_in_history(
         elif isinstance(node, str) and depth < MAX_DEPTH and (parsed := _read_text(node, unread)) is not None:
             stack.append((parsed, listed, depth + 1))
     return calls
+
+
+def _is_of_user(node: Mapping[Any, Any]) -> bool:
+    """Whether an object is a message of the user, and not one that brings results as the user's words."""
+    if "role" not in node and "message" in node:
+        return False  # around a message, which comes next
+    if role_of(node) not in USER_ROLES:
+        return False
+    written = node["kwargs"] if "lc" in node and isinstance(node.get("kwargs"), Mapping) else node
+    return not (contains_results(written) or is_observation(written))
 
 
 def _told_in_words(message: Mapping[Any, Any]) -> list[Mapping[str, Any]]:

@@ -53,3 +53,27 @@ def test_the_instructions_of_gemini_are_no_new_message_of_the_user() -> None:
         "system_instruction": {"role": "user", "parts": [{"text": "You pay."}]},
     }
     assert [(call.name, call.status) for call in calls_in_history(request)] == [("pay", "ok")]
+
+
+def test_what_langchain_makes_of_the_users_message_begins_a_turn() -> None:
+    """LangGraph keeps a conversation and gives the model all of it; its JSON names the class of each message."""
+
+    def made(kind: str, **kwargs: object) -> dict[str, object]:
+        return {"lc": 1, "type": "constructor", "id": ["langchain_core", "messages", kind], "kwargs": kwargs}
+
+    asked = made(
+        "AIMessage", content="", tool_calls=[{"name": "pay", "args": {"n": 1}, "type": "tool_call", "id": "c1"}]
+    )
+    told = made("ToolMessage", content="paid", tool_call_id="c1", name="pay", status="success")
+    observed = made("HumanMessage", content="Observation:\nnone")
+    messages = [made("HumanMessage", content="Pay it."), asked, told]
+    assert [(call.id, call.status) for call in calls_in_history([messages])] == [("c1", "ok")]
+    assert [(call.id, call.status) for call in calls_in_history([[*messages, observed]])] == [("c1", "ok")]
+    assert calls_in_history([[*messages, made("HumanMessage", content="Thanks.")]]) == []
+
+
+def test_a_wrapper_around_a_message_with_results_is_no_message_of_the_user() -> None:
+    asked = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "pay", "input": {}}]}
+    told = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "paid"}]}
+    messages = [{"message": asked}, {"message": told}]
+    assert [(call.id, call.status) for call in calls_in_history(messages)] == [("t1", "ok")]
