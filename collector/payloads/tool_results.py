@@ -25,6 +25,7 @@ _RESULT_MARKERS: Final = (
 )  # fmt: skip
 """Every message that holds results contains one of these."""
 _TOLD: Final = "tool_result"
+_PART: Final = '"tool-result"'
 _APPROVAL: Final = "tool-approval-response"  # Vercel AI SDK
 _DENIAL: Final = frozenset({"denied", "reason"})
 """All that Vercel AI SDK 7 tells of a denied call; a tool may answer so, too."""
@@ -253,13 +254,22 @@ def _newest_results(messages: object) -> list[ToolResult]:
                 stack.extend((child, depth + 1) for child in reversed(children) if _may_contain_results(child))
         elif isinstance(node, list) and depth < MAX_DEPTH:
             stack.extend((child, depth + 1) for child in reversed(node) if _may_contain_results(child))
+        elif isinstance(node, str) and _holds_parts(node):
+            stack.append((parse_any(node), depth + 1))
         elif isinstance(node, str) and tells_failure(node):
             results.append(ToolResult(None, failed=True))
     return results
 
 
 def _may_contain_results(value: object) -> bool:
-    return isinstance(value, (Mapping, list)) or (isinstance(value, str) and tells_failure(value))
+    if isinstance(value, str):
+        return _holds_parts(value) or tells_failure(value)
+    return isinstance(value, (Mapping, list))
+
+
+def _holds_parts(text: str) -> bool:
+    """Whether a text is the parts of a message of Vercel's AI SDK as JSON: OpenLLMetry for JavaScript gives them as the text."""
+    return text[:2] == "[{" and _PART in text
 
 
 def result_in(node: Mapping[Any, Any]) -> ToolResult | None:
@@ -296,6 +306,9 @@ def _is_approval(message: Mapping[Any, Any]) -> bool:
 def _tells_result(part: Mapping[Any, Any]) -> bool:
     """Whether a text is the result of a call as JSON, with the call's id or tool: Koog tells its model so, as the user."""
     text = first_value(part, ("text", "content"))
+    if type(text) is str and _holds_parts(text):
+        told = parse_any(text)
+        return isinstance(told, list) and any(isinstance(one, Mapping) and result_in(one) for one in told[:MAX_PARTS])
     if type(text) is not str or text[:1] != "{" or _TOLD not in text:
         return False
     told = parse_any(text)

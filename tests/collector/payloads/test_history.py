@@ -72,6 +72,20 @@ def test_what_langchain_makes_of_the_users_message_begins_a_turn() -> None:
     assert calls_in_history([[*messages, made("HumanMessage", content="Thanks.")]]) == []
 
 
+def test_calls_and_results_may_be_the_text_of_messages() -> None:
+    """OpenLLMetry for JavaScript, over Vercel's AI SDK 5."""
+    asked = [{"type": "tool-call", "toolCallId": f"c{n}", "toolName": "pay", "input": {"n": n}} for n in (1, 2)]
+    told = [
+        {"type": "tool-result", "toolCallId": "c2", "toolName": "pay", "output": {"type": "error-text", "value": "no"}},
+        {"type": "tool-result", "toolCallId": "c1", "toolName": "pay", "output": {"type": "text", "value": "paid"}},
+    ]
+    messages = [
+        {"role": role, "parts": [{"type": "text", "content": json.dumps(parts)}]}
+        for role, parts in (("assistant", asked), ("tool", told))
+    ]
+    assert [(call.id, call.status) for call in calls_in_history(messages)] == [("c1", "ok"), ("c2", "error")]
+
+
 def test_a_wrapper_around_a_message_with_results_is_no_message_of_the_user() -> None:
     asked = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "pay", "input": {}}]}
     told = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "paid"}]}

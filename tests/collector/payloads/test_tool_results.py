@@ -105,6 +105,28 @@ def test_smolagents_passes_failures_as_messages_of_the_user() -> None:
     assert newest_tool_results(json.dumps(messages)) == (ToolResult(None, failed=True),)
 
 
+def test_openllmetry_gives_the_parts_of_a_message_of_vercels_sdk_as_its_text() -> None:
+    parts = [
+        {
+            "type": "tool-result",
+            "toolCallId": "c1",
+            "toolName": "pay",
+            "output": {"type": "json", "value": {"paid": 7}},
+        },
+        {
+            "type": "tool-result",
+            "toolCallId": "c2",
+            "toolName": "ship",
+            "output": {"type": "error-text", "value": "no"},
+        },
+    ]
+    told = {"role": "tool", "parts": [{"type": "text", "content": json.dumps(parts)}]}
+    results = newest_tool_results(json.dumps([{"role": "assistant", "parts": []}, told]))
+    assert results == (ToolResult("c1", failed=False, name="pay"), ToolResult("c2", failed=True, name="ship"))
+    spoken = {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": '[{"about": "tool-result"}]'}]}
+    assert newest_tool_results([spoken]) == ()
+
+
 def test_the_parts_around_a_result_are_bounded() -> None:
     nested: Any = "Error: no"
     for _ in range(MAX_RESULT_DEPTH):
