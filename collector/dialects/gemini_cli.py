@@ -40,7 +40,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.call_id = name_of(get(_CALL_ID)) or name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = tool_arguments(get(semconv.INPUT_MESSAGES))
     genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
-    if tool_result(None, get(semconv.OUTPUT_MESSAGES)).failed:
+    if tool_result(None, get(semconv.OUTPUT_MESSAGES), is_message=True).failed:
         genai_span.status = "error"
     return genai_span
 

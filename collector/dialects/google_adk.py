@@ -19,12 +19,13 @@ from collector.model.genai_span import (
     compare_with_offered,
     context_span_of,
     doubt_failure,
+    doubt_outcome,
     genai_span_of,
     model_span_of,
 )
 from collector.model.span import Span
 from collector.payloads.offered_tools import MAX_DEFINITIONS
-from collector.payloads.refusals import Refusal
+from collector.payloads.refusals import MAX_DENIAL, Refusal
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import known_name_of, name_of
 
@@ -46,6 +47,12 @@ _AGENT_SPAN: Final = re.compile(r"agent_run \[(.+)\]$")  # 1.x; the name is reco
 _TOOLS: Final = re.compile(r'"tools": ?(?=\[\{"function(?:_d|D)eclarations": ?\[)')
 _DECODER: Final = json.JSONDecoder()
 _EMPTY: Final = ("{}", '""', "")
+_BLOCKED: Final = re.compile(
+    r"(?i)\b(?:blocked|denied|disabled|forbidden|prevented|rejected|stopped) by (?:an? |the |our )?(?:\w+ ){0,2}"
+    r"(?:polic(?:y|ies)|guardrails?|(?:before_tool_)?callback|plugin)\b"
+)
+"""Words of what a callback before the tool answers in its place, as in ADK's documentation: the tool's span has them as its
+result. A tool may say so, too."""
 _TOLD_FAILURE: Final = "TOOL_ERROR"
 """The type of an error that the result tells: the tool's answer, or ADK's own refusal of arguments."""
 
@@ -69,8 +76,11 @@ def _read_tool(span: Span) -> GenAISpan:
     if arguments is not None and not (arguments in _EMPTY and result in _EMPTY):  # both empty: not recorded
         genai_span.arguments = None if arguments == "N/A" else arguments
     told = tool_result(None, result)
-    if semconv.OPERATION_NAME not in span.attributes or told.status(genai_span.name) != "ok":
+    outcome = told.status(genai_span.name)
+    if semconv.OPERATION_NAME not in span.attributes or outcome not in ("ok", "open"):
         genai_span.status, genai_span.refusal = "error", genai_span.refusal or told.refusal
+    elif outcome == "open":
+        doubt_outcome(genai_span)
     if get(semconv.TOOL_DESCRIPTION) == _UNKNOWN_TOOL:
         genai_span.status, genai_span.refusal = "error", Refusal()
     if (
@@ -79,6 +89,9 @@ def _read_tool(span: Span) -> GenAISpan:
         and semconv.TOOL_CALL_RESULT not in span.attributes
     ):
         doubt_failure(genai_span)
+    answer = result if result not in (None, *_EMPTY) else get(semconv.TOOL_CALL_RESULT)
+    if genai_span.refusal is None and type(answer) is str and _BLOCKED.search(answer, 0, MAX_DENIAL) is not None:
+        genai_span.refusal = Refusal(is_sure=False)
     return genai_span
 
 

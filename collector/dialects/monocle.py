@@ -17,6 +17,7 @@ from collector.model.genai_span import (
     GenAISpan,
     Role,
     context_span_of,
+    doubt_outcome,
     doubt_start,
     genai_span_of,
     model_span_of,
@@ -83,6 +84,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.refusal = genai_span.refusal or result.refusal
     if result.failed:
         genai_span.status = "error"
+    elif result.is_open:
+        doubt_outcome(genai_span)
     elif genai_span.status == "error" and response is None and not span.status_message:
         doubt_start(genai_span)  # no word of why: OpenAI Agents check the arguments inside
     return genai_span

@@ -161,6 +161,8 @@ def _read_refusal(genai_span: GenAISpan, output: object) -> None:
     is_told = genai_span.scope == _PIPECAT or is_in_place_of_result(output)
     if is_told and (told := tool_result(None, output)).failed:
         genai_span.status, genai_span.refusal = "error", told.refusal or genai_span.refusal
+    elif is_told and told.is_open and genai_span.status == "ok":
+        genai_span.status, genai_span.tracing = "unset", "told"
     elif (flagged := flagged_failure(output)) is not None:
         genai_span.status, genai_span.refusal = "error", flagged.refusal or genai_span.refusal
     # AutoGen's span of a tool that does not exist ends well. Only of a refusal that names the tool: the output is the tool's.

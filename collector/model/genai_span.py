@@ -286,6 +286,12 @@ def doubt_failure(genai_span: GenAISpan) -> None:
         genai_span.refusal = UNTOLD
 
 
+def doubt_outcome(genai_span: GenAISpan) -> None:
+    """Note of a call that its answer may tell of a failure, unless its span says what came of it."""
+    if genai_span.status == "unset" and not genai_span.tracing:
+        genai_span.tracing = "told"
+
+
 def model_span_of(span: Span, dialect: str, output: object, messages: object) -> GenAISpan:
     """Returns a MODEL span with what reconstruction needs of the request's output and input messages."""
     genai_span = genai_span_of(span, MODEL, dialect)

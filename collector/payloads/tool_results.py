@@ -35,8 +35,13 @@ _RESULT_WRAPPERS: Final = (
 _RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
 _RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts", "value", "blocks")
 
-_FAILED: Final = ("error", "failed", "ERROR", "FAILED")
-"""The status of a call that failed, in a tuple: hostile senders may give one that has no hash."""
+_FAILED: Final = ("error", "ERROR")
+"""The status of a call that failed, in a tuple: hostile senders may give one that has no hash. Google's documentation tells
+tools to answer so."""
+_FAILED_OR_ANSWERED: Final = ("failed", "FAILED")
+"""The status of a call that failed, in a message; or of what a tool looked at, in its own answer: a payment, a check."""
+_MESSAGE_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "is_error", "isError")
+"""Only a framework's message around a result has these."""
 
 MAX_WRAPPERS: Final = 4
 """How many objects around LangChain's message of a result are opened."""
@@ -44,8 +49,9 @@ _MESSAGE: Final = "content="
 _FAILED_MESSAGE: Final = re.compile(r" tool_call_id='[^'\s]{1,256}' status='error'$")
 """How the repr of LangChain's message of a result begins, and how it ends if the tool failed."""
 
-ResultStatus = Literal["ok", "error", "refused", "unclear"]
-"""What became of a call: "unclear" if the words of its result may be a tool's, or mean that none ran."""
+ResultStatus = Literal["ok", "error", "refused", "unclear", "open"]
+"""What became of a call: "unclear" if the words of its result may be a tool's, or mean that none ran; "open" if it ran, and
+its answer has a status that may be the call's or that of something else."""
 
 
 class ToolResult(NamedTuple):
@@ -58,12 +64,14 @@ class ToolResult(NamedTuple):
     """What it says of a call that did not run, if it may say so."""
     name: str | None = None
     """The tool that it names."""
+    is_open: bool = False
+    """It has a status that may be its call's."""
 
     def status(self, tool_name: str | None) -> ResultStatus:
         """Returns what became of the call, which was one of this tool."""
         refused = refuses(self.refusal, tool_name)
         if refused == "no":
-            return "error" if self.failed else "ok"
+            return "error" if self.failed else "open" if self.is_open else "ok"
         return "refused" if refused == "yes" else "unclear"
 
 
@@ -73,7 +81,7 @@ _FAILURE: Final = re.compile(
     r"|\W?The function `[^`\s]{1,120}` failed and returned no result\."  # Pipecat
 )
 _HINTS: Final = (
-    "rror", "xception", "raceback", "ailed", "rejected", "ot found", "nvalid", "nknown tool", "nknown function",
+    "rror", "xception", "raceback", "ailed", "FAILED", "rejected", "ot found", "nvalid", "nknown tool", "nknown function",
     "o such tool", "o such function", "o tool ", "o function ", "not exist", "n't exist", "navailable", "not available",
     "is not registered", "is not known", "is not defined", "is not supported", "is undefined", "is unsupported",
     "is unregistered", "is unknown", " tool named", " tool called", " function named", " function called", "not a valid tool",
@@ -86,7 +94,7 @@ _HINTS: Final = (
     "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
     "not exposed", "reusing the same", "not a valid key",
 )  # fmt: skip
-"""Every failure and refusal contains one of these."""
+"""Every failure and refusal, and every status that may be one, contains one of these."""
 
 
 _IN_PLACE: Final = re.compile(
@@ -179,19 +187,25 @@ def result_status(result: object, tool_name: str | None = None) -> ResultStatus:
     return tool_result(None, result).status(tool_name)
 
 
-def tool_result(call_id: str | None, result: object) -> ToolResult:
-    """Returns what a result says of its call. Only the outermost levels of content around its text are unwrapped."""
+def tool_result(call_id: str | None, result: object, *, is_message: bool = False) -> ToolResult:
+    """Returns what a result says of its call. Only the outermost levels of content around its text are unwrapped.
+
+    ``is_message`` if it is a framework's message around what the tool returned.
+    """
     value = parse_any(result)
     if type(value) is str and type(result) is str and len(value) < len(result):
         value = parse_any(value)  # JSON inside JSON
-    failed = False
-    for _ in range(MAX_RESULT_DEPTH):  # content parts around the text
+    failed, is_open = False, False
+    for depth in range(MAX_RESULT_DEPTH):  # content parts around the text
         if isinstance(value, list) and value:
             value = value[0]
         elif isinstance(value, Mapping):
             failed = failed or value.get("is_error") is True or value.get("isError") is True
             failed = failed or value.get("status") in _FAILED or bool(value.get("error"))
             failed = failed or value.get("type") in ("error-text", "error-json")  # Vercel AI SDK
+            if value.get("status") in _FAILED_OR_ANSWERED:
+                is_told = (is_message and depth == 0) or any(key in value for key in _MESSAGE_KEYS)
+                failed, is_open = failed or is_told, is_open or not is_told
             if value.get("type") == "execution-denied":  # Vercel AI SDK
                 return ToolResult(call_id, True, Refusal())
             if value.get("denied") is True and value.keys() <= _DENIAL:
@@ -203,8 +217,8 @@ def tool_result(call_id: str | None, result: object) -> ToolResult:
         else:
             break
     if not isinstance(value, str):
-        return ToolResult(call_id, failed)
-    return ToolResult(call_id, failed or _FAILURE.match(value[:200]) is not None, find_refusal(value))
+        return ToolResult(call_id, failed, is_open=is_open)
+    return ToolResult(call_id, failed or _FAILURE.match(value[:200]) is not None, find_refusal(value), None, is_open)
 
 
 def may_contain_results(messages: object) -> bool:
@@ -232,7 +246,7 @@ def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
     results = _newest_results(messages)
     if not results:
         return None
-    return tuple(results) if any(result.failed or result.refusal for result in results) else ()
+    return tuple(results) if any(result.failed or result.refusal or result.is_open for result in results) else ()
 
 
 def _newest_results(messages: object) -> list[ToolResult]:
@@ -284,7 +298,7 @@ def result_in(node: Mapping[Any, Any]) -> ToolResult | None:
     nested = [inner[key] for key in ("origin", "additional_kwargs") if isinstance(inner.get(key), Mapping)]
     sources = (*nested, inner, node)
     call_id = next((found for source in sources if (found := name_of(first_value(source, _RESULT_ID_KEYS)))), None)
-    return tool_result(call_id, inner)._replace(name=name_of(first_value(inner, CALL_NAME_KEYS)))
+    return tool_result(call_id, inner, is_message=True)._replace(name=name_of(first_value(inner, CALL_NAME_KEYS)))
 
 
 def contains_results(message: Mapping[Any, Any]) -> bool:

@@ -19,6 +19,7 @@ from collector.payloads.values import Arguments, parse_any
 from collector.reconstruction.call_history import CallHistory
 from collector.reconstruction.drafts import BROKEN, ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns, is_broken
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
+from scorers.trajectory import Status
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 
@@ -139,7 +140,7 @@ def requested_in_transcript(request: RequestedCall) -> DraftCall:
 
 def _apply_result(call: DraftCall, result: ResultStatus | None, *, is_misfit: bool) -> None:
     """Decide by what the model was told of a call that a span shows whether it ran: two signs that it was refused suffice."""
-    if call.is_silent and result is not None and call.status == "unset":
+    if call.is_silent and result not in (None, "open") and call.status == "unset":
         call.status, call.is_silent = "ok" if result == "ok" else "error", False
     if result == "unclear" and is_misfit and call.status == "error":
         call.settle_refusal(fits=False)
@@ -255,8 +256,7 @@ def _weigh(
         call.status = "error"  # if it ran at all
         call.doubt_execution("the messages tell of a failure or of a denial")
     elif result is not None:
-        # Without the flag of a failure the words of a result may be a tool's of either.
-        call.status = "unset" if result == "ok" and request.model.tracing == "lossy" else result
+        call.status = _told_status(result, request.model, is_lossy=shown.is_lossy)
         _doubt_told(call, shown, tools_have_spans=tools_have_spans)
     elif answered:
         # Which calls the results that it was told are of is not known, but none of them reads like a failure.
@@ -276,6 +276,13 @@ def _weigh(
         call.doubt_execution("the model asked for it last, and was told no result")
 
 
+def _told_status(result: ResultStatus, model: GenAISpan, *, is_lossy: bool) -> Status:
+    """Without the flag of a failure the words of a result may be a tool's of either, unless only failures leave no span."""
+    if (result == "open" and not is_lossy) or (result == "ok" and model.tracing == "lossy"):
+        return "unset"
+    return "ok" if result == "ok" else "error"
+
+
 def _weigh_interrupted(call: DraftCall, run: RunSpans) -> None:
     """The run ended before the model was asked again, and with an error: perhaps with that which refused the call."""
     call.executed = False
@@ -287,7 +294,7 @@ def _agrees_with_refusal(result: ResultStatus | None, has_no_span: bool) -> bool
     """Whether what is known of a call that no tool that was offered takes agrees that it was refused: the words that the
     model was told, or that a call which ran would have left a span.
     """
-    return result == "unclear" or (has_no_span and result in (None, "error"))
+    return result == "unclear" or (has_no_span and result in (None, "error", "open"))
 
 
 def _doubt_told(call: DraftCall, shown: _Shown, *, tools_have_spans: bool) -> None:

@@ -14,6 +14,7 @@ from collector.model.genai_span import (
     GenAISpan,
     Role,
     doubt_failure,
+    doubt_outcome,
     genai_span_of,
     set_raised,
 )
@@ -197,6 +198,8 @@ def _read_outcome(genai_span: GenAISpan, values: Values, *, has_status: bool = F
     is_failure = is_flagged(output) if has_status else result.failed
     if is_failure or says_failure(values) or (denial is not None and denial.is_sure):
         genai_span.status = "error"
+    elif result.is_open and not has_status:
+        doubt_outcome(genai_span)
 
 
 def _mark_unreadable(genai_span: GenAISpan, attributes: Mapping[str, Any], values: Values) -> None:

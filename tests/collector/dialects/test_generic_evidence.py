@@ -52,6 +52,12 @@ def test_a_function_at_work_for_an_operation_of_another_name_is_no_tool() -> Non
     assert called(run_of(ROOT, span("pay", 2, 1, 5, attributes={"acme.function.name": "pay"}))) == ["pay"]
 
 
+def test_a_status_in_the_answer_may_be_of_something_else() -> None:
+    answer = {"tool.name": "status_of", "tool.input": '{"n": 1}', "tool.output": '{"status": "failed", "build": 7}'}
+    run = run_of(ROOT, span("status_of", 2, 1, 5, attributes=answer))
+    assert (called(run), other_doubts(run)) == (["status_of"], ["unobserved_results"])
+
+
 def test_a_check_before_a_call_is_no_call() -> None:
     """Counted, it would be a second booking."""
     attributes = {"tool.name": "book", "tool.arguments": '{"room": 1}', "success": True}

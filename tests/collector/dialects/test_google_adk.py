@@ -34,6 +34,7 @@ def adk(name: str, number: int, parent: int = 0, at: float = 0, lasting: float =
             {"order": 7},
             "error",
         ),
+        ({f"{ADK}.tool_call_args": "{}", f"{ADK}.tool_response": '{"status": "error"}'}, {}, "error"),
     ],
 )
 def test_a_tool_span(attributes: dict[str, str], arguments: Any, status: str) -> None:
@@ -61,6 +62,30 @@ def test_arguments_that_did_not_fit_are_told_in_the_response() -> None:
     call = adk("execute_tool pay", 2, 1, attributes={**TOOL, f"{ADK}.tool_response": json.dumps(response)})
     agent = adk("invoke_agent helper", 1, attributes={"gen_ai.operation.name": "invoke_agent"})
     assert called(run_of(agent, call)) == ["(pay)"]
+
+
+@pytest.mark.parametrize("status", ["failed", "FAILED"])
+def test_a_status_of_the_tools_own_may_be_of_what_it_looked_at(status: str) -> None:
+    answer = json.dumps({"status": status, "build": 7})
+    call = adk("execute_tool pay", 2, 1, attributes={**TOOL, f"{ADK}.tool_response": answer})
+    run = run_of(adk("invoke_agent helper", 1, attributes={"gen_ai.operation.name": "invoke_agent"}), call)
+    assert (called(run), doubts(run)) == (["pay"], ["unobserved_results"])
+
+
+@pytest.mark.parametrize("key", [f"{ADK}.tool_response", "gen_ai.tool.call.result"])
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ({"status": "denied by policy"}, ["uncertain_execution"]),
+        ({"result": "Tool execution was blocked by before_tool_callback."}, ["uncertain_execution"]),
+        ({"status": "error", "error_message": "Checks are disabled by a tool guardrail."}, ["uncertain_execution"]),
+        ({"status": "blocked"}, []),
+    ],
+)
+def test_what_a_callback_answers_in_place_of_the_tool(answer: Any, expected: list[str], key: str) -> None:
+    call = adk("execute_tool pay", 2, 1, attributes={**TOOL, key: json.dumps(answer)})
+    run = run_of(adk("invoke_agent helper", 1, attributes={"gen_ai.operation.name": "invoke_agent"}), call)
+    assert (called(run), doubts(run)) == (["pay"], expected)
 
 
 def test_the_span_of_a_turns_merged_results_is_not_a_call() -> None:

@@ -45,6 +45,11 @@ def test_a_tool(told: Any, arguments: Any) -> None:
     assert read_tool(tool("get", 2, 1, told=told))[:3] == ("get", None, arguments)
 
 
+def test_a_status_in_the_answer_may_be_of_something_else() -> None:
+    call = tool("get", 2, 1, told="{}", answer='{"status": "failed", "build": 7}')
+    assert doubts(run_of(mo("agentic.turn", "Runner.run", 1), call)) == ["unobserved_results"]
+
+
 def test_a_failure_without_a_word_may_be_a_refusal() -> None:
     run = run_of(mo("agentic.turn", "Runner.run", 1), tool("get", 2, 1, told='{"city": 1}', status=2))
     assert doubts(run) == ["uncertain_execution"]

@@ -43,6 +43,11 @@ def test_pipecat_tells_what_came_of_a_call_in_its_result(result: Any, status: st
     assert doubts(run) == []
 
 
+def test_a_status_in_the_answer_of_a_handler_may_be_of_something_else() -> None:
+    run = run_of(TURN, heard(2, "pay", {"sum": 5}, {"status": "failed", "build": 7}), heard(3, "get", {}, "ok"))
+    assert (run.trajectory.calls[0].status, doubts(run)) == ("unset", ["unobserved_results"])
+
+
 def converted(name: str, number: int, parent: int, tool: str, given: str = "{}") -> Span:
     attributes = {"tool.name": tool, "input.value": given, "output.value": '{"outputs": null}'}
     scope = "opentelemetry.instrumentation.langchain"

@@ -43,7 +43,10 @@ from tests.strategies import json_values
         ([{"type": "document", "document": {"data": '{"result": "paid"}'}}], "ok"),
         ({"data": "Error: none was found"}, "ok"),  # any tool's own object
         ({"status": "error", "content": [{"text": "declined"}]}, "error"),
-        ({"status": "FAILED", "reason": "declined"}, "error"),
+        ({"status": "FAILED", "reason": "declined"}, "open"),  # of the call, or of what the tool looked at
+        ('{"status": "failed", "order": 7}', "open"),
+        ({"status": "failed", "error": "declined"}, "error"),
+        ({"status": "failed", "tool_call_id": "c1", "content": "declined"}, "error"),  # a framework's message
         ({"status": ["FAILED"]}, "ok"),
         ("MCP error -32602: Tool delete_everything not found", "refused"),
         ({"error": True, "message": "Tool input validation failed for f"}, "refused"),

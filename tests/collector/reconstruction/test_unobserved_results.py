@@ -33,9 +33,12 @@ def test_a_result_that_is_nowhere_may_be_a_failure() -> None:
     )
 
 
-@pytest.mark.parametrize(("told", "expected"), [("paid", "pass"), ("Error: declined", "fail")])
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [("paid", "pass"), ("Error: declined", "fail"), ({"status": "failed", "order": 7}, "incomplete")],
+)
 @pytest.mark.parametrize("call_id", ["c1", None])
-def test_a_result_in_an_input_that_does_not_hold_its_call(call_id: str | None, told: str, expected: str) -> None:
+def test_a_result_in_an_input_that_does_not_hold_its_call(call_id: str | None, told: Any, expected: str) -> None:
     told_to = model_span(number=3, at=20, input_messages=[result(call_id or "", told)])
     assert label(called_by_an_application(told_to)) == expected
 
@@ -46,6 +49,7 @@ def test_a_result_in_an_input_that_does_not_hold_its_call(call_id: str | None, t
         ({"id": "c1", "content": "paid"}, "pass"),
         ({"id": "c1", "content": "Error: declined"}, "fail"),
         ({"id": "c1"}, "incomplete"),  # content is not captured
+        ({"id": "c1", "content": '{"status": "failed", "build": 7}'}, "incomplete"),  # of the call, or of the build
     ],
 )
 def test_a_result_in_an_event(body: Mapping[str, Any], expected: str) -> None:
