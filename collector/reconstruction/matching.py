@@ -18,6 +18,7 @@ CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicT
 _TITLE: Final = re.compile(r"\S\s+\S")
 """In the name of a span that says what a call does: no provider takes a tool of such a name."""
 _UNUSABLE: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
 
 def _covers(call: DraftCall, request: RequestedCall) -> bool:
@@ -192,9 +193,16 @@ def _under_other_names(name: str, requested: Sequence[RequestedCall], *, of_serv
     """Returns the requests of what a tool of this name may be offered to a model as.
 
     Providers take no name with other characters than these, and frameworks put the server's name before an MCP tool's.
+    CrewAI 1.x offers `Delegate work to coworker` as `delegate_work_to_coworker`, and `bookFlight` as `book_flight`.
     """
-    usable = _UNUSABLE.sub("_", name)
-    return [one for one in requested if one.name == usable or (of_server and is_prefixed(one.name, name))]
+    usable, plain = _UNUSABLE.sub("_", name), _plain(name)
+    named = [one for one in requested if one.name == usable or (of_server and is_prefixed(one.name, name))]
+    return named or [one for one in requested if _plain(one.name) == plain != ""]
+
+
+def _plain(name: str) -> str:
+    """Returns the letters and digits of a name, in lower case."""
+    return _BETWEEN_WORDS.sub("", name).lower()
 
 
 def _unite(call: DraftCall, request: RequestedCall) -> None:

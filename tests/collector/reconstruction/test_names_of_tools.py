@@ -40,6 +40,15 @@ def test_a_display_name_is_the_name_that_a_provider_accepts_instead(call_id: str
     assert called(run_of(agent_span(), *spans)) == ["Web_Search"]
 
 
+@pytest.mark.parametrize(("shown", "asked"), [("Ask a coworker", "ask_a_coworker"), ("bookFlight", "book_flight")])
+def test_a_name_in_other_words_is_the_one_that_the_model_was_offered(shown: str, asked: str) -> None:
+    """CrewAI 1.x makes such names for models; its spans have the tool's own."""
+    request = model_span([("c1", asked, {"q": 1})], 2, at=0)
+    assert called(run_of(agent_span(), request, tool_span(shown, {"q": 1}, 3, at=20))) == [asked]
+    two = (tool_span(shown, {"q": 1}, 3, at=20), tool_span(asked, {"q": 1}, 4, at=40))
+    assert called(run_of(agent_span(), request, *two)) == [shown, asked]
+
+
 def test_calls_of_like_names_that_disagree_in_everything_else_are_two() -> None:
     tool = tool_span("Web Search", {"q": 2}, 3, at=5, call_id="c2")
     run = run_of(agent_span(), model_span([("c1", "Web_Search", {"q": 1})], 2, at=20), tool)
