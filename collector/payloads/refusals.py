@@ -148,6 +148,9 @@ _OF_ARGUMENTS: Final = re.compile(
     r"|^Cannot (?:deserialize value|coerce \w{1,20} value|construct instance) |^For input string: \""
     # Kotlin: its reflection and its parser of JSON
     r"|^No argument provided for a required parameter: |^Failed to parse literal '|\brequired for type with serial name '"
+    # Pydantic AI, of which a tool's own model may be the one that does not fit: the error, and what the model is told
+    r"|\b\d{1,4} validation errors? for '[^'\s]{1,256}'\n"
+    r"|^\d{1,4} validation errors?:\s{1,2}(?:```json\s)?\[\s*\{\s*\"type\": \""
     # JavaScript: Zod and Ajv
     r"|\b[Ee]xpected \w{1,20}, received \w{1,20}\b|\bmust have required property '"
     # Hand-written agent loops

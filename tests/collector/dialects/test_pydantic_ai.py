@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, model_span, read_tool, run_of, span
+from tests.builders import called, doubts, model_span, read_tool, run_of, span
 
 SCOPE = "pydantic-ai"
 NAMED = {"gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "c1"}
@@ -76,6 +76,51 @@ def test_a_version_1_request_is_a_list_of_events_of_which_the_choice_is_new() ->
     )
     assert [(call.id, call.status) for call in run.trajectory.calls] == [("old", "error"), ("c1", "unset")]
     assert run.user_input == "pay it"
+
+
+PAY = {"properties": {"order": {"type": "integer"}}, "required": ["order"], "type": "object"}
+OFFERED = {"function_tools": [{"name": "pay", "parameters_json_schema": PAY, "kind": "function"}]}
+TOLD = '1 validation errors: [\n  {\n    "type": "missing",\n    "loc": [\n      "order"\n    ]\n  }\n]'
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "told", "names"),
+    [
+        ("running tool", "ToolRetryError: ", {"tool_response": TOLD}, {}),
+        (
+            "execute_tool pay",
+            "ToolRetryError: 1 validation error for 'pay'\norder\n  Field required [type=missing, input_value={}]",
+            {"openinference.span.kind": "TOOL", "tool.name": "pay"},
+            {"openinference.span.kind": "LLM", "llm.tools.0.tool.name": "pay"},
+        ),
+    ],
+    ids=["1.0", "1.40 with OpenInference's processor"],
+)
+@pytest.mark.parametrize(
+    ("arguments", "offered", "expected"),
+    [
+        ({"n": 1}, OFFERED, (["(pay)"], [])),
+        ({"order": 7}, OFFERED, (["pay"], [])),  # a model of the tool's own did not fit
+        ({"n": 1}, {}, (["pay"], ["uncertain_execution"])),
+    ],
+)
+def test_arguments_may_not_have_fitted_the_tool(
+    name: str, message: str, told: Any, names: Any, arguments: Any, offered: Any, expected: Any
+) -> None:
+    asked = [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": arguments}]}]
+    request = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": json.dumps(asked),
+        "model_request_parameters": json.dumps(offered),
+        **names,
+    }
+    call = {**NAMED, "tool_arguments": json.dumps(arguments), **told}
+    run = run_of(
+        pai("agent run", 1, attributes={"agent_name": "travel"}, lasting=100),
+        pai("chat m", 2, 1, 1, 5, attributes=request),
+        pai(name, 3, 1, 10, attributes=call, status=2, message=message),
+    )
+    assert (called(run), doubts(run)) == expected
 
 
 def test_current_versions_follow_the_conventions() -> None:

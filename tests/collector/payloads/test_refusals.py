@@ -158,6 +158,9 @@ def test_a_tool_that_looks_up_something_else_ran(message: str) -> None:
         "No argument provided for a required parameter: parameter #1 all of fun Tools.drop(kotlin.Boolean): kotlin.String!",
         "Failed to parse literal '\"cheap\"' as a double value at element: $.primitive",
         "Fields [all, now] are required for type with serial name 'DropAll', but they were missing",
+        "2 validation errors for 'drop_all'\nall\n  Field required [type=missing, input_value={'every': 1}]",
+        '1 validation errors: [\n  {\n    "type": "missing",\n    "loc": [\n      "all"\n    ]\n  }\n]\n\nFix the errors',
+        '2 validation errors:\n```json\n[\n  {\n    "type": "missing"\n  }\n]\n```\n\nFix the errors and try again.',
         "Error: " + "x" * MAX_DENIAL + ": drop_all() got an unexpected keyword argument 'every'",
     ],
 )
