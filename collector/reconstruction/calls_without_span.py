@@ -203,9 +203,11 @@ def _following(models: Sequence[GenAISpan], starts: Sequence[int], model: GenAIS
 
 
 def _is_client_of(inner: GenAISpan, model: GenAISpan) -> bool:
-    """Whether a request is below another, and was answered with the same calls."""
+    """Whether a request is below another, and was answered with the same calls, or nothing tells with what: Google ADK 1.28."""
     is_below = inner.parent_span_id == model.span_id and inner.end_ns <= model.end_ns
-    return is_below and inner.output is not None and _calls_of(inner) == _calls_of(model)
+    if inner.output is None:
+        return is_below and not inner.has_output and inner.history is None
+    return is_below and _calls_of(inner) == _calls_of(model)
 
 
 def _calls_of(model: GenAISpan) -> list[tuple[str, object]]:

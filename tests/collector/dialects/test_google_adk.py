@@ -57,6 +57,23 @@ def test_a_tool_that_does_not_exist_has_a_span_all_the_same() -> None:
     ) == ["(pay)"]
 
 
+@pytest.mark.parametrize(("missing", "is_open"), [("pay", False), ("refund", True)])
+def test_a_tool_that_does_not_exist_ends_the_run(missing: str, *, is_open: bool) -> None:
+    """ADK 1.28, which leaves no span of it, and two of each request."""
+    failed: dict[str, Any] = {"status": 2, "message": f"ValueError: Tool '{missing}' not found.\nAvailable tools: get"}
+    answer = {"content": {"role": "model", "parts": [{"functionCall": {"name": "pay", "args": {"n": 1}}}]}}
+    told = {f"{ADK}.llm_request": '{"contents": []}', f"{ADK}.llm_response": json.dumps(answer)}
+    request = {"gen_ai.operation.name": "generate_content", "gen_ai.response.finish_reasons": ["stop"]}
+    run = run_of(
+        adk("invocation", 1, lasting=100, **failed),
+        adk("invoke_agent clerk", 2, 1, 1, 98, attributes={"gen_ai.operation.name": "invoke_agent"}, **failed),
+        adk("call_llm", 3, 2, 2, 50, attributes={**told, "gen_ai.response.finish_reasons": ["stop"]}),
+        adk("generate_content m", 4, 3, 3, 48, attributes=request),
+    )
+    assert called(run) == ["(pay)"]
+    assert ("uncertain_execution" in doubts(run)) is is_open
+
+
 def test_arguments_that_did_not_fit_are_told_in_the_response() -> None:
     response = {"error": "Invoking `pay()` failed as the following mandatory input parameters are not present:\ncents"}
     call = adk("execute_tool pay", 2, 1, attributes={**TOOL, f"{ADK}.tool_response": json.dumps(response)})
