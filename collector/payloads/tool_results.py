@@ -282,7 +282,7 @@ def _may_contain_results(value: object) -> bool:
 
 
 def _holds_parts(text: str) -> bool:
-    """Whether a text is the parts of a message of Vercel's AI SDK as JSON: OpenLLMetry for JavaScript gives them as the text."""
+    """Whether a text is the parts of a message of Vercel's AI SDK as JSON: OpenLLMetry for JavaScript gives them so."""
     return text[:2] == "[{" and _PART in text
 
 
