@@ -52,6 +52,7 @@ from collector.payloads.span_names import (
     role_of_kind,
     tool_in_span_name,
 )
+from collector.payloads.tool_arguments import is_schema
 from collector.payloads.values import name_of, parse_any
 
 _OF_ANSWERED: Final = frozenset({"tool_name", "output"})
@@ -72,7 +73,8 @@ def read_span(span: Span) -> GenAISpan | None:
     # A span that says what it is needs no id to be one, and names its tool better than what stands beside an id.
     if span.parent_span_id and role is None and tool_in_span_name(span.name)[1] is None:
         values = with_identified_call(values, attributes, span.name)
-    if "tool_name" not in values and (action := action_with_input(span.attributes)) is not None:
+    action = None if "tool_name" in values else action_with_input(span.attributes)
+    if action is not None and not is_schema(action[1]):
         values["tool_name"] = [action[0]]
         values.setdefault("input", [action[1]])
     role = role or ("tool" if is_function(span.name) else None)

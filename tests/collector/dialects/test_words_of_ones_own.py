@@ -33,6 +33,11 @@ def test_words_of_other_languages(name: str, attributes: dict[str, Any]) -> None
     assert calls_of(span(name, 2, 1, attributes=attributes)) == [("zahlen", PAY, "error")]
 
 
+def test_a_schema_is_no_payload_of_an_action() -> None:
+    attributes = {"action.name": "pay", "action.payload": json.dumps({"type": "object", "properties": {"to": {}}})}
+    assert calls_of(span("inner", 2, 1, attributes=attributes)) == []
+
+
 def test_events_in_french() -> None:
     events = [
         ("appel_outil", {"outil": "payer", "entree": GIVEN, "identifiant": "toolu_1"}),
