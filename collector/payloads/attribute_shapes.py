@@ -102,6 +102,7 @@ _WHOLE_KEYS: Final = {
     "agent": Shape("agent", 1),
     "status": Shape("status", 1),
     "ok": Shape("success"),
+    "executed": Shape("executed"),
     "denied": Shape("denied"),
     "rejected": Shape("denied"),
     "blocked": Shape("denied"),
@@ -342,6 +343,11 @@ _PERHAPS_DENIED: Final = frozenset(
     {"rejected", "reject", "refused", "declined", "skipped", "forbidden", "unauthorized"}
 )
 """What may be the answer of a tool as well."""
+_LIKELY_DENIED: Final = frozenset({
+    "invalid", "invalid_arguments", "invalid_args", "invalid_input", "invalid_parameters", "unknown", "unknown_tool",
+    "no_such_tool", "not_allowed", "not_permitted", "vetoed",
+})  # fmt: skip
+"""What a loop says of a call more often than a tool of what it did."""
 _FALSE: Final = (False, "false", "False")
 _TRUE: Final = (True, "true", "True")
 
@@ -387,6 +393,8 @@ def denial_in(values: Values) -> Refusal | None:
     words = {words_of(value) for value in values.get("status", ()) if type(value) is str}
     if not words.isdisjoint(_DENIED | _PERHAPS_DENIED):
         return Refusal(is_sure=not words.isdisjoint(_DENIED))
+    if not words.isdisjoint(_LIKELY_DENIED):
+        return Refusal(is_sure=False, is_likely=True)
     if any(value in _FALSE for value in values.get("executed", ())):
         return Refusal()
     # What was denied may be what it returned.

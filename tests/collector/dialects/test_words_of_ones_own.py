@@ -82,8 +82,9 @@ def test_the_words_of_a_failed_call_may_say_that_there_is_no_such_tool(why: str)
     assert called(run_of(agent_span(), failed)) == ["(pay)"]
 
 
-def test_a_flag_of_a_denial_is_more_likely_than_not_one() -> None:
-    denied = span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, "denied": True})
+@pytest.mark.parametrize(("key", "value"), [("denied", True), ("rejected", "true"), ("bank.verdict", "invalid")])
+def test_a_word_for_a_denial_is_more_likely_than_not_one(key: str, value: object) -> None:
+    denied = span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, key: value})
     run = run_of(agent_span(), denied)
     assert (called(run), other_doubts(run)) == (["(pay)"], ["uncertain_execution"])
 
