@@ -6,7 +6,15 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import (
+    IGNORED,
+    GenAISpan,
+    Role,
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+    note_graph,
+)
 from collector.model.span import Span
 from collector.payloads.span_names import is_named_after, tool_in_span_name
 from collector.payloads.tool_arguments import is_summary, keyword_arguments
@@ -25,6 +33,7 @@ _HAYSTACK_TOOL: Final = "langfuse.observation.metadata.haystack.tool.name"
 _HAYSTACK_ERROR: Final = "langfuse.observation.metadata.haystack.tool.error"
 _UNTYPED: Final = ("span", None)  # Langfuse's own default
 _LANGCHAIN_AGENT: Final = "langfuse.observation.metadata.lc_agent_name"
+_INTEGRATION: Final = "langfuse.observation.metadata.ls_integration"
 _NODE: Final = "langfuse.observation.metadata.langgraph_node"
 _HOOKS: Final = (".before_agent", ".after_agent")
 _CONVERSATION_IDS: Final = (
@@ -90,6 +99,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     conversation_id = next((text for key in _CONVERSATION_IDS if (text := _text(span, key))), None)
     genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT), conversation_id)
     genai_span.name = genai_span.agent = name_of(span.name)
+    note_graph(genai_span, span, _text(span, _INTEGRATION))
     return genai_span
 
 
@@ -99,7 +109,7 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"langfuse.observation.type",),
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _TOOL_NAME, _HAYSTACK_TOOL, _HAYSTACK_ERROR, _LANGCHAIN_AGENT, _NODE,
+        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _TOOL_NAME, _HAYSTACK_TOOL, _HAYSTACK_ERROR, _LANGCHAIN_AGENT, _INTEGRATION, _NODE,
         *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),

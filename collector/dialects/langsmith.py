@@ -18,6 +18,7 @@ from collector.model.genai_span import (
     context_span_of,
     genai_span_of,
     model_span_of,
+    note_graph,
     set_raised,
 )
 from collector.model.span import Span
@@ -102,6 +103,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT), conversation_id)
     genai_span.name = genai_span.agent = name_of(span.name)
+    note_graph(genai_span, span, name_of(span.attributes.get(_INTEGRATION)))
     return genai_span
 
 

@@ -8,7 +8,15 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import (
+    IGNORED,
+    GenAISpan,
+    Role,
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+    note_graph,
+)
 from collector.model.span import Span
 from collector.payloads.tool_results import failure_in_message
 from collector.payloads.values import find_text, first_name, name_of, parse_any
@@ -27,6 +35,7 @@ _DSPY: Final = "Tool."
 _OF_CLASS: Final = (".__call__", ".call", ".acall")
 """End the name of a span that names the class of its tool, and not the tool: smolagents, LlamaIndex."""
 _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
+_INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 
 
@@ -81,6 +90,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, role, NAME, get(_INPUT), find_text(_LANGCHAIN_THREAD, get(_METADATA)))
     genai_span.name = genai_span.agent = name_of(span.name)
+    note_graph(genai_span, span, find_text(_INTEGRATION, get(_METADATA)))
     return genai_span
 
 

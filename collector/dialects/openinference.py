@@ -20,6 +20,7 @@ from collector.model.genai_span import (
     doubt_start,
     genai_span_of,
     model_span_of,
+    note_graph,
 )
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
@@ -56,6 +57,7 @@ _AGENT_STEP: Final = re.compile(r"^\w{0,64}Agent(?:Runner|Worker)\.(?!a?(?:strea
 _BRACKETED: Final = re.compile(r"^(?:agent_run|invocation) \[(.+)\]$")
 _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 _NODE: Final = '"langgraph_node":'
+_INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 _LANGCHAIN_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 
@@ -222,6 +224,8 @@ def _read_context(span: Span) -> GenAISpan:
     conversation_id = name_of(get(semconv.SESSION_ID)) or find_text(_LANGCHAIN_THREAD, metadata)
     genai_span = context_span_of(span, Role.OTHER, NAME, user_input, conversation_id)
     genai_span.agent = find_text(_LANGCHAIN_AGENT, metadata)
+    if span.scope.name == _LANGCHAIN:
+        note_graph(genai_span, span, find_text(_INTEGRATION, metadata))
     return genai_span
 
 

@@ -32,6 +32,7 @@ _AI_SDK: Final = ("ai", "gen_ai")
 """The scopes of Vercel's AI SDK. Where it gives a failed span a message, it records the exception as well."""
 _OPENINFERENCE: Final = "openinference.span.kind"
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial
+_LANGCHAIN_AGENTS: Final = ("langchain_create_agent", "deepagents")
 MAX_EVENTS: Final = 16
 """How many events of a span are looked at for what was raised."""
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most spans keep none
@@ -110,11 +111,12 @@ class GenAISpan:
     status: Status
     error_type: str | None
     tracing: Literal[
-        "", "complete", "lossy", "apart", "guessed", "node", "memory", "result", "told", "served", "text", "converted"
+        "", "complete", "lossy", "apart", "guessed", "node", "memory", "result", "told", "served", "text", "converted",
+        "graph",
     ]  # fmt: skip
     """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces, "guessed" if only
     its name says that it is an agent's, "node" if it is a node of a graph, and perhaps a step of the agent around it.
-    OTHER: "apart" likewise, of the runs inside.
+    OTHER: "complete" and "apart" likewise, of the runs inside, "graph" if it is an agent's graph, which may call functions.
     TOOL: "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
     step on the way to the tool may carry as well, "result" if it tells only what came of the call before it, "told" if
     another span or messages tell whether it failed, "served" if a server's span begins the trace: whoever called has its own.
@@ -349,6 +351,16 @@ def context_span_of(
     genai_span.conversation_id = conversation_id
     genai_span.attributes = context_attributes(span)
     return genai_span
+
+
+def note_graph(genai_span: GenAISpan, span: Span, integration: str | None) -> None:
+    """Note of a run of LangGraph whether all its tools leave spans. ``integration`` is what its metadata says: the graphs of
+    LangChain's own agents call tools in one way, which tracers of its callbacks see.
+    """
+    if integration in _LANGCHAIN_AGENTS:
+        genai_span.tracing = genai_span.tracing or "complete"
+    elif integration == "langgraph" or span.name == "LangGraph":
+        genai_span.tracing = genai_span.tracing or "graph"
 
 
 def context_attributes(span: Span) -> dict[str, Any]:

@@ -92,7 +92,7 @@ _HINTS: Final = (
     "o argument provided", "required propert", "requires approval", ", received ", "alformed", "issing arg", "issing param",
     "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
     "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
-    "not exposed", "reusing the same", "not a valid key",
+    "not exposed", "hitl_", "reusing the same", "not a valid key",
 )  # fmt: skip
 """Every failure and refusal, and every status that may be one, contains one of these."""
 
@@ -208,6 +208,8 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
                 failed, is_open = failed or is_told, is_open or not is_told
             if value.get("type") == "execution-denied":  # Vercel AI SDK
                 return ToolResult(call_id, True, Refusal())
+            if _is_of_human(value.get("additional_kwargs")):
+                return ToolResult(call_id, True, Refusal())
             if value.get("denied") is True and value.keys() <= _DENIAL:
                 return ToolResult(call_id, True, Refusal(is_sure=False))
             if value.get("type") == "document" and isinstance(value.get("document"), Mapping):  # Cohere
@@ -219,6 +221,11 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
     if not isinstance(value, str):
         return ToolResult(call_id, failed, is_open=is_open)
     return ToolResult(call_id, failed or _FAILURE.match(value[:200]) is not None, find_refusal(value), None, is_open)
+
+
+def _is_of_human(extra: object) -> bool:
+    """Whether LangChain's human in the loop (1.3) made the message of a result: the call did not run, whatever the words."""
+    return isinstance(extra, Mapping) and extra.get("lc_source") == "hitl_interrupt_decision"
 
 
 def may_contain_results(messages: object) -> bool:

@@ -274,7 +274,7 @@ def _weigh(
             call.doubt_execution("the model's answer holds it, and ended all the same")
     elif run.anchor is None or run.anchor.status == "error":
         _weigh_interrupted(call, run)
-    elif request.turn > 0 or run.anchor.role is AGENT:
+    elif request.turn > 0 or run.anchor.role is AGENT or run.anchor.tracing == "graph":
         call.doubt_execution("the model asked for it last, and was told no result")
 
 

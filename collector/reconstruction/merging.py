@@ -239,6 +239,8 @@ def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: It
         or bool(run.disputed)
         or any(request.execution is None for request in requested)
         or not all(model.has_output for model in models[:-1])
+        # The run goes on with what an earlier trace asked for, once a human has answered.
+        or any(spans[0].start_ns < models[0].start_ns for spans in run.executions)
         or (models[0].history is not None and (models[0].user_input is None or may_contain_results(models[0].history)))
     )
 

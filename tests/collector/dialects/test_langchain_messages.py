@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders import called, read_tool, run_of, span
+from collector.model.span import Span
+from tests.builders import called, doubts, read_tool, run_of, span, span_of_kind
 
 
 def recorded(tracer: str, message: dict[str, Any]) -> dict[str, Any]:
@@ -61,3 +62,70 @@ def test_a_call_whose_arguments_langchain_refused_did_not_run(tracer: str) -> No
     """With ``handle_validation_error``."""
     message = {"content": "Tool input validation error", "tool_call_id": "call_1", "status": "error"}
     assert called(run_of(span("book", 2, 1, attributes=recorded(tracer, message)))) == ["(book)"]
+
+
+ASKED = {"name": "book", "args": {"seat": "12A"}, "id": "call_1", "type": "tool_call"}
+
+
+def interrupted(tracer: str, integration: str | None) -> list[Span]:
+    """The spans of a graph whose model asked for a tool, and which then ended: it waits for a human, perhaps."""
+    metadata: dict[str, str | None]
+    answer = {"role": "assistant", "content": "", "tool_calls": [ASKED]}
+    if tracer == "langfuse":
+        kind = "langfuse.observation.type"
+        metadata = {"langfuse.observation.metadata.ls_integration": json.dumps(integration)}
+        output = {"langfuse.observation.output": json.dumps(answer)}
+        kinds = ("chain", "generation")
+    elif tracer == "langsmith":
+        kind = "langsmith.span.kind"
+        metadata = {"langsmith.metadata.ls_integration": integration}
+        output, kinds = {"gen_ai.completion": json.dumps(answer)}, ("chain", "llm")
+    elif tracer == "mlflow":
+        kind, kinds = "mlflow.spanType", ('"CHAIN"', '"CHAT_MODEL"')
+        metadata = {"metadata": json.dumps({"ls_integration": integration})}
+        output = {"mlflow.spanOutputs": json.dumps(answer)}
+    else:
+        kind, kinds = "openinference.span.kind", ("CHAIN", "LLM")
+        metadata = {"metadata": json.dumps({"ls_integration": integration})}
+        call = "llm.output_messages.0.message.tool_calls.0.tool_call"
+        output = {
+            f"{call}.id": "call_1",
+            f"{call}.function.name": "book",
+            f"{call}.function.arguments": '{"seat": "12A"}',
+        }
+    scope = "openinference.instrumentation.langchain"
+    graph = span_of_kind(kind, kinds[0], "LangGraph", 1, lasting=100, attributes=metadata, scope=scope)
+    return [graph, span_of_kind(kind, kinds[1], "ChatOpenAI", 2, 1, 5, attributes=output, scope=scope)]
+
+
+@pytest.mark.parametrize("tracer", ["openinference", "langfuse", "langsmith", "mlflow"])
+def test_a_call_that_a_graph_ended_before_did_not_run(tracer: str) -> None:
+    """LangChain's own agents leave a span for each call; another graph may call a function, or never have begun."""
+    for integration in ("langchain_create_agent", "deepagents"):
+        run = run_of(*interrupted(tracer, integration))
+        assert (called(run), doubts(run)) == (["(book)"], [])
+    for other in ("langgraph", None):
+        assert "uncertain_execution" in doubts(run_of(*interrupted(tracer, other)))
+
+
+def test_a_run_that_goes_on_with_what_an_earlier_trace_asked_for() -> None:
+    """The human approved one call, and answered another in the tool's place. Only the longest input is kept."""
+    own = {"lc_source": "hitl_interrupt_decision", "lc_data": {"decision": "respond"}}
+    paid = {"name": "pay", "args": {"sum": 5}, "id": "call_2", "type": "tool_call"}
+    told = [
+        {"type": "ai", "content": "", "tool_calls": [ASKED, paid]},
+        {"type": "tool", "content": "I did.", "tool_call_id": "call_2", "name": "pay", "additional_kwargs": own},
+        {"type": "tool", "content": "fine", "tool_call_id": "call_1", "name": "book"},
+    ]
+    kind, scope = "openinference.span.kind", "openinference.instrumentation.langchain"
+    result = {"type": "tool", "data": {"content": "fine", "tool_call_id": "call_1", "status": "success"}}
+    call = {"input.value": "12A", "output.value": json.dumps(result)}
+    model = {"input.value": json.dumps({"messages": [told]}), "output.value": "Done."}
+    run = run_of(
+        span_of_kind(kind, "CHAIN", "LangGraph", 1, lasting=100, scope=scope),
+        span_of_kind(kind, "TOOL", "book", 2, 1, 5, attributes=call, scope=scope),
+        span_of_kind(kind, "LLM", "ChatOpenAI", 3, 1, 20, attributes={"output.value": "Really."}, scope=scope),
+        span_of_kind(kind, "LLM", "ChatOpenAI", 4, 1, 40, attributes=model, scope=scope),
+    )
+    assert sorted(called(run)) == ["(pay)", "book"]
+    assert {call.name: call.arguments for call in run.trajectory.calls} == {"book": {"seat": "12A"}, "pay": {"sum": 5}}
