@@ -35,6 +35,9 @@ _UNTYPED: Final = ("span", None)  # Langfuse's own default
 _LANGCHAIN_AGENT: Final = "langfuse.observation.metadata.lc_agent_name"
 _INTEGRATION: Final = "langfuse.observation.metadata.ls_integration"
 _NODE: Final = "langfuse.observation.metadata.langgraph_node"
+_TAGS: Final = "langfuse.observation.metadata.tags"
+_HIDDEN: Final = "langsmith:hidden"
+"""The tag of LangGraph's own steps: those of a node, and the functions that choose the next (`route_to_active_agent`)."""
 _HOOKS: Final = (".before_agent", ".after_agent")
 _CONVERSATION_IDS: Final = (
     semconv.SESSION_ID, "langfuse.session.id", "langfuse.trace.metadata.thread_id", "langfuse.trace.metadata.session_id",
@@ -55,7 +58,9 @@ def read_span(span: Span) -> GenAISpan | None:
 
 
 def _is_hook(span: Span) -> bool:
-    """Whether the observation is a hook of LangChain's middleware, a node which is typed by the last word of its name."""
+    """Whether the observation is a hook of LangChain's middleware, or a step of LangGraph, which are typed by their names."""
+    if _HIDDEN in str(span.attributes.get(_TAGS)):
+        return True
     return span.name.endswith(_HOOKS) and _text(span, _NODE) == span.name
 
 
@@ -99,6 +104,8 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     conversation_id = next((text for key in _CONVERSATION_IDS if (text := _text(span, key))), None)
     genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT), conversation_id)
     genai_span.name = genai_span.agent = name_of(span.name)
+    if role is Role.AGENT and _text(span, _NODE) == span.name != _text(span, _LANGCHAIN_AGENT):
+        genai_span.tracing = "node"  # typed for the word "agent" in its name
     note_graph(genai_span, span, _text(span, _INTEGRATION))
     return genai_span
 
@@ -109,8 +116,8 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"langfuse.observation.type",),
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _TOOL_NAME, _HAYSTACK_TOOL, _HAYSTACK_ERROR, _LANGCHAIN_AGENT, _INTEGRATION, _NODE,
-        *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
+        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _TOOL_NAME, _HAYSTACK_TOOL, _HAYSTACK_ERROR, _LANGCHAIN_AGENT,
+        _INTEGRATION, _NODE, _TAGS, *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),
 )  # fmt: skip

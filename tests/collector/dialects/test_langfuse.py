@@ -113,6 +113,26 @@ def test_a_hook_of_langchains_middleware_is_no_run() -> None:
     assert dialects.read_span(lf("agent", "get.before_agent", 2, 1)) is not IGNORED
 
 
+def test_a_step_of_langgraph_is_no_run_for_the_word_agent_in_its_name() -> None:
+    metadata = "langfuse.observation.metadata."
+    answer = {"role": "assistant", "tool_calls": [{"name": "get", "args": {"a": 1}, "id": "c1"}]}
+    tags = {f"{metadata}langgraph_node": "__start__", f"{metadata}tags": '["seq:step:2","langsmith:hidden"]'}
+    node = {f"{metadata}langgraph_node": "agent"}
+    spans = [
+        lf("chain", "LangGraph", 1, lasting=100),
+        lf("agent", "route_to_active_agent", 2, 1, 1, 1, attributes=tags),
+        lf("agent", "agent", 3, 1, 10, attributes=node),
+        lf("generation", "ChatOpenAI", 4, 3, 11, 5, attributes={"langfuse.observation.output": json.dumps(answer)}),
+        lf("tool", "get", 5, 1, 30, attributes={INPUT: "{'a': 1}"}),
+        lf("agent", "agent", 6, 1, 50, attributes=node),
+    ]
+    run = run_of(*spans)
+    assert (run.agent, called(run), doubts(run)) == ("LangGraph", ["get"], [])
+    # The node of another graph may be an agent of its own, whose tools are below it.
+    inner = lf("tool", "look", 7, 6, 51, attributes={INPUT: "{}"})
+    assert {run.agent: called(run) for run in runs_of(*spans, inner)} == {"LangGraph": ["get"], "agent": ["look"]}
+
+
 @pytest.mark.parametrize(("more", "status"), [({}, "unset"), ({"error": "true"}, "error")])
 def test_a_tool_of_haystack_has_its_name_and_its_failure_in_the_metadata(more: dict[str, str], status: str) -> None:
     told = {f"langfuse.observation.metadata.haystack.tool.{key}": value for key, value in more.items()}
