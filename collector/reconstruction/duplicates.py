@@ -17,7 +17,7 @@ from collector.payloads.messages import tool_call_parts
 from collector.payloads.span_names import ERROR_SUFFIX
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start
-from collector.reconstruction.tool_names import is_mcp, is_same_tool
+from collector.reconstruction.tool_names import is_mcp, is_same_tool, is_stand_in_for
 
 MAX_COMPARED: Final = 32
 """With how many spans that start next a span is compared."""
@@ -114,8 +114,9 @@ def _merge(one: list[GenAISpan], other: list[GenAISpan]) -> None:
 
 
 def _outer_first(one: list[GenAISpan], other: list[GenAISpan]) -> tuple[list[GenAISpan], list[GenAISpan]]:
-    """Returns two records of one call, that of an MCP library last: frameworks know more of a call."""
-    return (other, one) if is_mcp(one[0]) and not is_mcp(other[0]) else (one, other)
+    """Returns two records of one call, that of an MCP library or of a stand-in last: frameworks know more of a call."""
+    is_last = (is_mcp(one[0]) and not is_mcp(other[0])) or is_stand_in_for(one[0], other[0])
+    return (other, one) if is_last else (one, other)
 
 
 def _is_alike_but_for_time(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> bool:

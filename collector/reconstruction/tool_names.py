@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from collector.model.genai_span import GenAISpan
+from collector.model.genai_span import BY_SHAPE, GenAISpan
 
 _SEPARATORS: Final = ("_", ".", "-", "/", ":")
 
@@ -20,7 +20,15 @@ def is_same_tool(one: GenAISpan, other: GenAISpan) -> bool:
         name == other_name
         or (is_mcp(other) and is_prefixed(name, other_name))
         or (is_mcp(one) and is_prefixed(other_name, name))
+        or is_stand_in_for(one, other)
+        or is_stand_in_for(other, one)
     )
+
+
+def is_stand_in_for(span: GenAISpan, refused: GenAISpan) -> bool:
+    """Whether a span read by its shape names what ran in place of a refused tool: OpenCode's `invalid`, with the call's id."""
+    is_refused = refused.refusal is not None and refused.refusal.is_sure and refused.dialect != BY_SHAPE
+    return is_refused and span.dialect == BY_SHAPE and span.call_id is not None and span.call_id == refused.call_id
 
 
 def is_mcp(span: GenAISpan) -> bool:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from collector.payloads.stand_ins import refused_tool
-from tests.builders import agent_span, model_span, result, run_of, tool_span, user
+from tests.builders import agent_span, model_span, result, run_of, span, tool_span, user
 
 ABSENT = "Model tried to call unavailable tool 'drop_all'. Available tools: 'get_weather'."
 WRONG = "Invalid input for tool pay: Type validation failed: Value: {}."
@@ -55,3 +55,21 @@ def test_the_call_of_a_stand_in_is_the_refused_call_that_was_asked_for() -> None
     (call,) = run.trajectory.calls
     assert (call.name, call.arguments, call.executed, call.span_id) == ("drop_all", None, False, f"{3:016x}")
     assert run.trajectory.doubts == []
+
+
+def test_a_span_in_other_words_with_the_id_of_the_refused_call_is_the_stand_in() -> None:
+    """OpenCode's own span of each tool that it runs, beside that of Vercel's SDK."""
+    given = json.dumps({"tool": "drop_all", "error": ABSENT})
+    sdk = {
+        "ai.operationId": "ai.toolCall",
+        "ai.toolCall.name": "invalid",
+        "ai.toolCall.id": "c1",
+        "ai.toolCall.args": given,
+    }
+    own = {"tool.name": "invalid", "tool.call_id": "c1", "session.id": "s"}
+    run = run_of(
+        agent_span(),
+        span("Tool.execute", 3, 1, at=20, attributes=own, scope="opencode", status=1),
+        span("ai.toolCall", 4, 1, at=20.1, attributes=sdk, scope="opencode"),
+    )
+    assert [(call.name, call.id, call.executed) for call in run.trajectory.calls] == [("drop_all", "c1", False)]
