@@ -79,6 +79,9 @@ _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 _HANDOFF: Final = "handoff_to_"
 _LANGCHAIN: Final = "openinference.instrumentation.langchain"
 _JS_AGENTS: Final = "@arizeai/openinference-instrumentation-openai-agents"
+_OPERATION: Final = "ai.operationId"
+_VERCEL_AGENTS: Final = ("ai.generateText", "ai.streamText")
+"""Runs of Vercel's AI SDK, which the processor for it calls chains (2.x); each call of a tool leaves a span."""
 _LISTING: Final = "mcp_tools"
 """OpenAI Agents: what it asks each MCP server before a request to a model. Only the span of a call names a tool."""
 _STEP: Final = "agent_step"
@@ -212,6 +215,10 @@ def _read_chain(span: Span) -> GenAISpan:
         transcript = span.attributes.get(_OUTPUT)
         if type(transcript) is str and _HAYSTACK_MESSAGE in transcript and len(transcript) <= MAX_TEXT:
             genai_span.history = transcript
+        return genai_span
+    if span.attributes.get(_OPERATION) in _VERCEL_AGENTS:
+        genai_span = _read_context(span)
+        genai_span.role, genai_span.tracing = Role.AGENT, "complete"
         return genai_span
     return IGNORED if span.parent_span_id else _read_context(span)
 

@@ -230,6 +230,21 @@ def test_a_handoff_is_not_a_call() -> None:
     assert dialects.read_span(named) is IGNORED
 
 
+def test_a_run_of_vercels_sdk_that_waits_for_an_approval_has_called_nothing() -> None:
+    """The processor for it (2.5) calls the run a chain, and its request names the tool that was not run yet."""
+    asked = {
+        "ai.operationId": "ai.generateText.doGenerate",
+        "ai.response.toolCalls": '[{"toolCallId": "c1", "toolName": "pay", "input": "{}"}]',
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "pay",
+    }
+    chain = {"ai.operationId": "ai.generateText", "session.id": "s"}
+    run = run_of(
+        oi("CHAIN", "ai.generateText", 1, lasting=100, attributes=chain, scope="ai"),
+        oi("LLM", "ai.generateText.doGenerate", 2, 1, attributes=asked, scope="ai"),
+    )
+    assert (run.conversation_id, called(run), doubts(run)) == ("s", ["(pay)"], [])
+
+
 def test_openai_agents_asks_a_server_of_mcp_for_its_tools_and_calls_none() -> None:
     listed = {"output.value": '["pay", "refund"]', "output.mime_type": "application/json"}
     assert dialects.read_span(oi("TOOL", "mcp_tools", 2, 1, attributes=listed, status=1)) is IGNORED
