@@ -2,21 +2,25 @@
 
 1.x follows the GenAI conventions for agents and tools; the tool calls, which its chat spans omit, are on the spans of its
 steps. 0.24 has its own names for everything. The exporter for Laminar writes the type of a span only in its name.
+
+The telemetry of 0.18 that this replaced has a span of each method. Of a run it tells the calls, and in the result of the
+agent what its models asked for; what a tool threw is the result of its call, as an object.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, set_input
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, set_input, set_output
 from collector.model.span import Span
 from collector.payloads.messages import may_contain_tool_calls
-from collector.payloads.refusals import Refusal, is_refusal
+from collector.payloads.refusals import Refusal, find_refusal, is_refusal
 from collector.payloads.tool_results import ToolResult
-from collector.payloads.values import first_name, first_value, name_of
+from collector.payloads.values import first_name, first_value, name_of, parse_any
 
 NAME: Final = "mastra"
 
@@ -36,6 +40,15 @@ _LAMINAR_OUTPUT: Final = "lmnr.span.output"
 _LAMINAR_SESSION: Final = "lmnr.association.properties.session_id"
 _NAMED: Final = re.compile(r"^(agent run|mcp_tool|provider_tool|tool|step|chunk): (?:'([^']+)')?")
 """Begins the names of spans: `tool: 'get_weather'`, `step: 0`."""
+_OPERATION: Final = "mastra.operationId"
+_OLD_CALL: Final = "mastra.stream.toolCall"
+_OLD_TOOL: Final = "stream.toolCall."
+_OLD_AGENT: Final = "agent.streamVNext"
+"""A method of an agent in 0.18, inside that which its application calls."""
+_OLD_INPUT, _OLD_RESULT = f"{_OLD_AGENT}.argument.0", f"{_OLD_AGENT}.result"
+_COMPONENT: Final = "componentName"
+_METHODS: Final = ("agent.", "mastra.", "workflow.agentic-loop.", "workflow.executionWorkflow.")
+_THROWN: Final = "TOOL_EXECUTION_FAILED"
 _TOOLS: Final = ("tool_call", "mcp_tool_call", "provider_tool_call")
 _TYPES: Final = {
     "agent run": "agent_run", "mcp_tool": "mcp_tool_call", "provider_tool": "provider_tool_call", "tool": "tool_call",
@@ -50,6 +63,8 @@ _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, "mastra.metadata.threadId",
 def read_span(span: Span) -> GenAISpan | None:
     """Classifies the span by its ``mastra.span.type``. A generation repeats its steps, so only steps are read."""
     kind = span.attributes.get(_TYPE)
+    if kind is None and _COMPONENT in span.attributes:
+        return _read_method(span)
     if kind is None and (named := _NAMED.match(span.name)) is not None:
         kind = _TYPES[named[1]]
     if kind in _TOOLS:
@@ -70,6 +85,38 @@ def _read_tool(span: Span) -> GenAISpan:
     result = first_value(span.attributes, _RESULTS)
     if type(result) is str and is_refusal(result, genai_span.name):  # such a span has status OK
         genai_span.status, genai_span.refusal = "error", Refusal()
+    return genai_span
+
+
+def _read_method(span: Span) -> GenAISpan | None:
+    """Reads what 0.18 tells of one of its methods; the steps of its own workflows repeat the messages of a run."""
+    if span.attributes.get(_OPERATION) == _OLD_CALL:
+        return _read_old_tool(span)
+    if span.name == _OLD_AGENT:
+        return _read_old_agent(span)
+    return IGNORED if span.name.startswith(_METHODS) else None
+
+
+def _read_old_tool(span: Span) -> GenAISpan:
+    get = span.attributes.get
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(f"{_OLD_TOOL}toolName"))
+    genai_span.call_id = name_of(get(f"{_OLD_TOOL}toolCallId"))
+    genai_span.arguments = get(f"{_OLD_TOOL}args")
+    result = get(f"{_OLD_TOOL}result")
+    told = parse_any(result) if type(result) is str and _THROWN in result else None
+    if isinstance(told, Mapping) and told.get("code") == _THROWN:
+        genai_span.status, genai_span.refusal = "error", find_refusal(str(told.get("message", "")))
+    elif type(result) is str and is_refusal(result, genai_span.name):
+        genai_span.status, genai_span.refusal = "error", Refusal()
+    return genai_span
+
+
+def _read_old_agent(span: Span) -> GenAISpan:
+    get = span.attributes.get
+    genai_span = context_span_of(span, Role.AGENT, NAME, get(_OLD_INPUT))
+    genai_span.name, genai_span.tracing = name_of(get(_COMPONENT)), "complete"
+    set_output(genai_span, get(_OLD_RESULT))
     return genai_span
 
 
@@ -106,14 +153,16 @@ def _read_model(span: Span, output_key: str) -> GenAISpan:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(_TYPE,),
+    keys=(_TYPE, _COMPONENT),
     read_span=read_span,
     scopes=(_LAMINAR,),
     whole_scopes=(_LAMINAR,),
     attributes=frozenset({
         *_AGENT_INPUTS, _RESPONSE_ID, *_RESULTS, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_CONVERSATION_IDS,
         semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS,
-        semconv.ERROR_TYPE,
+        semconv.ERROR_TYPE, _OPERATION, _OLD_INPUT, _OLD_RESULT,
+        *(_OLD_TOOL + key for key in ("toolName", "toolCallId", "args", "result")),
     }),
+    markers=(b"mastra.operationId", b"agent.streamVNext", b"workflow.executionWorkflow", b"workflow.agentic-loop"),
     output_attributes=("mastra.agent_run.output", _STEP_OUTPUT, _OUTPUT),
 )  # fmt: skip

@@ -171,3 +171,56 @@ def test_the_exporter_for_laminar_writes_types_in_names_alone(kind: str) -> None
 def test_the_exporter_for_langfuse_keeps_the_input_of_a_run_with_its_own() -> None:
     attributes = {"langfuse.observation.input": json.dumps([{"role": "user", "content": "hi"}])}
     assert run_of(mastra("agent_run", "invoke_agent travel", 1, attributes=attributes)).user_input == "hi"
+
+
+def of_method(name: str, number: int, parent: int, at: float, lasting: float, **attributes: str) -> Span:
+    """A span of the telemetry of 0.18."""
+    attributes = {key.replace("__", "."): value for key, value in attributes.items()}
+    return span(
+        name, number, parent, at, lasting, attributes={"componentName": "Desk", **attributes}, scope="mastra-app"
+    )
+
+
+def old_run(results: list[str]) -> list[Span]:
+    asked = [{"type": "tool-call", "toolCallId": f"c{n}", "toolName": "seal", "input": {"n": n}} for n in (1, 2)]
+    told = {
+        "agent.streamVNext.argument.0": '[{"role":"user","content":"Seal it."}]',
+        "agent.streamVNext.result": json.dumps({"text": "Sealed.", "finishReason": "stop", "toolCalls": asked}),
+    }
+    step = {"workflow.executionWorkflow.step.map-tool-calls.result": json.dumps(asked[:1])}
+    return [
+        of_method("agent.generateVNext", 1, 0, 0, 100),
+        of_method("agent.streamVNext", 2, 1, 1, 98, **told),
+        of_method("mastra.stream.aisdk.doStream", 3, 2, 2, 5, mastra__operationId="mastra.stream.aisdk.doStream"),
+        of_method("workflow.executionWorkflow.step.map-tool-calls", 4, 2, 8, 1, **step),
+        *(
+            of_method("mastra.stream.toolCall", 4 + n, 2, 20 * n, 5, **{
+                "mastra.operationId": "mastra.stream.toolCall", "stream.toolCall.toolName": "seal",
+                "stream.toolCall.toolCallId": f"c{n}", "stream.toolCall.args": json.dumps({"n": n}),
+                "stream.toolCall.result": result,
+            })
+            for n, result in enumerate(results, 1)
+        ),
+    ]  # fmt: skip
+
+
+def test_the_telemetry_of_0_18_tells_what_a_tool_threw_as_its_result() -> None:
+    thrown = {"message": "no wax", "details": {"domain": "TOOL"}, "code": "TOOL_EXECUTION_FAILED"}
+    run = run_of(*old_run([json.dumps(thrown), '{"code": "AB", "message": "sealed"}']))
+    assert (run.agent, run.user_input, doubts(run)) == ("Desk", "Seal it.", [])
+    assert [(call.id, call.arguments, call.status) for call in run.trajectory.calls] == [
+        ("c1", {"n": 1}, "error"),
+        ("c2", {"n": 2}, "unset"),
+    ]
+
+
+def test_a_refused_call_in_the_telemetry_of_0_18_and_one_of_which_only_the_agents_result_tells() -> None:
+    refused = {"error": True, "message": "Tool input validation failed for seal"}
+    run = run_of(*old_run([json.dumps(refused)]))
+    assert [(call.id, call.executed) for call in run.trajectory.calls] == [("c2", True), ("c1", False)]
+    assert doubts(run) == ["uncertain_execution", "uncertain_order", "unobserved_results"]
+
+
+def test_a_component_of_another_tracer_is_none_of_mastra() -> None:
+    other = span("render", 2, 1, attributes={"componentName": "Cart", "gen_ai.operation.name": "execute_tool"})
+    assert read_tool(other)[0] == "render"

@@ -94,13 +94,18 @@ def test_searching_for_all_markers_takes_no_longer_than_for_one() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_a_span_of_a_dialect_is_found_by_a_marker_or_by_its_scope(dialect: Dialect) -> None:
     for key in dialect.keys:
-        assert any(marker in key.encode() for marker in MARKERS) or key in (
-            "crewai.crew.tasks_output",
-            "operation.name",  # of the Vercel AI SDK before 3.3, whose spans have `ai.result.` or `tool` in other keys
-            "gcp.vertex.agent.invocation_id",  # of ADK for Rust, whose spans have `gen_ai.conversation.id` as well
-            "genkit:type",
-            "langsmith.span.kind",
-            "mastra.span.type",
+        assert (
+            any(marker in key.encode() for marker in MARKERS)
+            or key
+            in (
+                "crewai.crew.tasks_output",
+                "operation.name",  # of the Vercel AI SDK before 3.3, whose spans have `ai.result.` or `tool` in other keys
+                "gcp.vertex.agent.invocation_id",  # of ADK for Rust, whose spans have `gen_ai.conversation.id` as well
+                "genkit:type",
+                "langsmith.span.kind",
+                "mastra.span.type",
+                "componentName",  # of Mastra 0.18, whose spans have `mastra.operationId` or the name of a method in other keys
+            )
         )
     assert set(dialect.whole_scopes) <= SCOPES
     assert set(dialect.keys) <= ATTRIBUTES
