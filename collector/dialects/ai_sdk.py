@@ -57,7 +57,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = get(_TOOL_ARGUMENTS)
     genai_span.agent = name_of(get(_FUNCTION))
     result = get(_TOOL_RESULT)
-    if genai_span.status == "unset" and is_mcp_failure(result):  # to the SDK its client's call of the server went well
+    if is_mcp_failure(result):  # to the SDK its client's call of the server went well
         genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
     return genai_span
 

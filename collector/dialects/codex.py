@@ -41,8 +41,8 @@ _SUCCESS: Final = "success"
 _CONVERSATION: Final = "conversation.id"
 _TURN_SPAN: Final = "session_task.turn"
 _SCOPES: Final = ("codex_exec", "codex_cli_rs", "codex_tui", "codex_app_server", "codex_vscode")
-_UNSUPPORTED: Final = re.compile(r"\Aunsupported (?:custom tool )?call: ")
-"""What Codex says of a tool that it does not have, without the heading of a tool's output."""
+_UNSUPPORTED: Final = re.compile(r"\A(?:unsupported (?:custom tool )?call|failed to parse function arguments): ")
+"""What Codex says of a tool that it does not have, and of arguments of its own, without the heading of a tool's output."""
 _HEADING: Final = re.compile(r"\AWall time: [\d.]{1,20} seconds\nOutput:\n")
 
 

@@ -19,7 +19,7 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of
 from collector.model.span import Span
 from collector.payloads.messages import may_contain_tool_calls
 from collector.payloads.refusals import Refusal, find_refusal, is_refusal
-from collector.payloads.tool_results import ToolResult
+from collector.payloads.tool_results import ToolResult, is_mcp_failure, tool_result
 from collector.payloads.values import first_name, first_value, name_of, parse_any
 
 NAME: Final = "mastra"
@@ -83,7 +83,9 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = first_value(span.attributes, _ARGUMENTS)
     result = first_value(span.attributes, _RESULTS)
-    if type(result) is str and is_refusal(result, genai_span.name):  # such a span has status OK
+    if is_mcp_failure(result):
+        genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
+    elif type(result) is str and is_refusal(result, genai_span.name):  # such a span has status OK
         genai_span.status, genai_span.refusal = "error", Refusal()
     return genai_span
 

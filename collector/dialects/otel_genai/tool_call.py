@@ -116,10 +116,9 @@ def read_tool(span: Span) -> GenAISpan:
 def _tells_failure(status: Status, attributes: Mapping[str, Any]) -> bool:
     """Whether what a call returned says that it failed, and the span's own status does not."""
     result = attributes.get(semconv.TOOL_CALL_RESULT)
-    if failure_in_message(result) is not None:  # Splunk's util-genai 0.1
+    if is_mcp_failure(result) or failure_in_message(result) is not None:  # the latter: Splunk's util-genai 0.1
         return True
-    told = is_in_place_of_result(result) or is_mcp_failure(result)
-    return status == "unset" and (told or has_returned_error(attributes))
+    return status == "unset" and (is_in_place_of_result(result) or has_returned_error(attributes))
 
 
 def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:

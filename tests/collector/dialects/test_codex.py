@@ -81,6 +81,7 @@ def test_without_logs_a_span_tells_that_the_call_failed_and_not_why() -> None:
         ("Wall time: 0.1 seconds\nOutput:\nThe tool call was rejected.", ["(mcp__shop__pay)"]),
         ("Wall time: 0.1 seconds\nOutput:\nno money left", ["mcp__shop__pay"]),
         ("unsupported call: pay", ["(mcp__shop__pay)"]),
+        ("failed to parse function arguments: missing field `order` at line 1 column 2", ["(mcp__shop__pay)"]),
         ("unsupported custom tool call: mcp__shoppay", ["(mcp__shop__pay)"]),
         ("Wall time: 0.1 seconds\nOutput:\nunsupported call: 0900 123", ["mcp__shop__pay"]),
     ],

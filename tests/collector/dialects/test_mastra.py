@@ -53,6 +53,12 @@ def test_arguments_that_fail_the_schema_leave_a_span_with_status_ok() -> None:
     assert called(run_of(mastra("agent_run", "invoke_agent a", 1), refused)) == ["(get)"]
 
 
+def test_what_a_server_of_mcp_answers_tells_that_its_tool_failed() -> None:
+    result = '{"content":[{"type":"text","text":"closed"}],"isError":true}'
+    tool = mastra("mcp_tool_call", "mcp_tool: 'get'", 2, 1, attributes={"output": result}, status=1)
+    assert read_tool(tool) == ("get", None, None, "error")
+
+
 @pytest.mark.parametrize(
     "agent",
     [

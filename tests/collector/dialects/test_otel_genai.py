@@ -183,6 +183,21 @@ def test_a_failure_of_which_nothing_is_told_may_be_a_refusal(more: dict[str, Any
     assert doubts(run_of(agent_span(), tool_span("pay", {"order": 7}, status=2, **more))) == expected
 
 
+@pytest.mark.parametrize("status", [0, 1])
+def test_the_whole_answer_of_an_mcp_server_tells_that_its_tool_failed(status: int) -> None:
+    """Vercel's AI SDK 7 with its client for MCP."""
+    words = ("seat 12A is taken", "Input validation error: 'seat' is a required property")
+    calls = [
+        tool_span("book", {"seat": "12A"}, number, at=20 * number, status=status, attributes={
+            "gen_ai.tool.call.result": json.dumps({"content": [{"type": "text", "text": text}], "isError": number < 4})
+        })
+        for number, text in enumerate((*words, "booked"), 2)
+    ]  # fmt: skip
+    first, second, third = run_of(agent_span(), *calls).trajectory.calls
+    assert [first.status, second.status, third.status] == ["error", "error", ["unset", "ok"][status]]
+    assert [first.executed, second.executed, third.executed] == [True, False, True]
+
+
 def test_google_adk_tells_in_the_result_that_arguments_did_not_fit() -> None:
     result = {"error": "Invoking `pay()` failed as the following mandatory input parameters are not present:\ncents"}
     call = tool_span("pay", status=2, attributes={"gen_ai.tool.call.result": json.dumps(result)})
