@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import Content, GenAISpan
@@ -234,7 +234,7 @@ def join_runs(
     no other trace has runs of theirs.
     """
     drafts: list[DraftCall] = []
-    doubts: list[tuple[Doubt, Sequence[DraftCall]]] = []
+    found: list[tuple[Doubt, Sequence[DraftCall]]] = []
     told_by: dict[tuple[bytes, str], str] = {}
     ordered = sorted(runs, key=lambda run: (run.start_ns, run.span_id))
     for number, run in enumerate(ordered):
@@ -248,9 +248,10 @@ def join_runs(
             )
             for call, span_id, resource in zip(run.trajectory.calls, run.call_span_ids, resources, strict=True)
         ]  # fmt: skip
-        doubts += [(doubt, own) for doubt in run.trajectory.doubts if not are_all or doubt.name != "other_traces"]
+        found += [(doubt, own) for doubt in run.trajectory.doubts if not are_all or doubt.name != "other_traces"]
         _doubt_repeated(own, run, told_by)
         drafts += own
+    doubts = [*_without_settled(found, _settle_paused(drafts, found, ordered))]
     wrong_clocks = frozenset[frozenset[object]]().union(*(run.wrong_clocks for run in ordered))
     unordered = assign_steps(drafts, skew_ns, wrong_clocks=wrong_clocks)
     index = {id(call): at for at, call in enumerate(drafts)}
@@ -270,6 +271,50 @@ def _doubt_repeated(calls: Iterable[DraftCall], run: Run, told_by: dict[tuple[by
         if call.id is not None and told_by.setdefault((run.trace_id, call.id), run.scope) != run.scope:
             call.doubt = "uncertain_duplicate"
             call.evidence = "another instrumentation recorded a call of the same id"
+
+
+_Doubts = Sequence[tuple[Doubt, Sequence[DraftCall]]]
+_OF_EXECUTION: Final = ("uncertain_execution", "unobserved_results")
+
+
+def _settle_paused(drafts: Iterable[DraftCall], doubts: _Doubts, runs: Sequence[Run]) -> frozenset[int]:
+    """Settle the calls with which a run waited for a human, where a later trace tells of the same: it ran there, or never.
+
+    Returns which they are, by ``id``.
+    """
+    open_calls = {id(own[at]) for doubt, own in doubts if doubt.name == "uncertain_execution" for at in doubt.calls}
+    if not open_calls:
+        return frozenset()
+    told: dict[str, int] = {}
+    for call in drafts:  # in order of their runs
+        is_told = call.known_by != "request" or not call.executed
+        if call.id is not None and is_told and id(call) not in open_calls:
+            told[call.id] = call.run
+    settled: list[int] = []
+    for call in drafts:
+        later = told.get(call.id or "", -1)
+        if id(call) not in open_calls or call.span_id is not None or call.run >= later:
+            continue
+        if runs[call.run].trace_id != runs[later].trace_id:
+            call.executed = False
+            settled.append(id(call))
+    return frozenset(settled)
+
+
+def _without_settled(doubts: _Doubts, settled: frozenset[int]) -> _Doubts:
+    """Returns the doubts without those of whether these calls ran."""
+    if not settled:
+        return doubts
+    found: list[tuple[Doubt, Sequence[DraftCall]]] = []
+    for doubt, own in doubts:
+        if doubt.name in _OF_EXECUTION:
+            left = tuple([at for at in doubt.calls if id(own[at]) not in settled])
+            if not left:
+                continue
+            found.append((doubt._replace(calls=left), own))
+        else:
+            found.append((doubt, own))
+    return found
 
 
 def _of_all(doubt: Doubt, places: Sequence[int]) -> Doubt:

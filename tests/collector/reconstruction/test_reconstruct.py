@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from typing import Any
@@ -159,6 +160,34 @@ def test_a_call_of_one_id_in_runs_of_two_instrumentations_may_be_one_call(scope:
     trajectory, _ = join_runs([one(1, "test"), one(3, scope)], 0)
     assert [call.name for call in trajectory.calls] == ["a", "a"]
     assert [doubt.name for doubt in trajectory.doubts if doubt.name != "uncertain_order"] == doubts
+
+
+@pytest.mark.parametrize(
+    ("call_id", "answer", "expected"),
+    [
+        ("c1", "paid", (["(pay)", "pay"], [])),
+        ("c1", "Tool call denied by user", (["(pay)", "(pay)"], [])),
+        ("c2", "paid", (["pay", "pay"], ["uncertain_execution", "unobserved_results"])),
+    ],
+)
+@pytest.mark.parametrize("is_other_trace", [True, False])
+def test_a_call_that_waited_for_a_human_is_settled_by_the_trace_in_which_the_agent_goes_on(
+    call_id: str, answer: str, expected: tuple[list[str], list[str]], *, is_other_trace: bool
+) -> None:
+    before = run_of(agent_span(), model_span([("c1", "pay", {"order": 7})], at=1))
+    asked = {"role": "assistant", "tool_calls": [{"id": call_id, "function": {"name": "pay", "arguments": "{}"}}]}
+    told = [user("pay it"), asked, result(call_id, answer)]
+    question = {"gen_ai.input.messages": json.dumps(told[:1])}
+    agent = agent_span(number=11, at=5_000, attributes=question)
+    after = run_of(agent, model_span([], 12, 11, at=5_001, input_messages=told))
+    if is_other_trace:
+        after.trace_id = b"2" * 16
+    trajectory, _ = join_runs([before, after], 0)
+    found = [call.name if call.executed else f"({call.name})" for call in trajectory.calls]
+    if not is_other_trace:
+        assert "uncertain_execution" in [doubt.name for doubt in trajectory.doubts]
+    else:
+        assert (found, list(dict.fromkeys(doubt.name for doubt in trajectory.doubts))) == expected
 
 
 def test_joining_no_runs() -> None:
