@@ -56,12 +56,12 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
         "tool_name",
         0,
     ),
-    (r"name_tool", "tool_name", 0),  # `nom_outil`
+    (r"name_tool|skill_name", "tool_name", 0),  # `nom_outil`
     # Keys such as `use_tool` and `is_tool` hold no name.
     (r"(?<!use_)(?<!has_)(?<!is_)(?<!select_)tool", "tool_name", 1),
     (r"(?:tool|function)_(?:call_|use_|invocation_|execution_)id|call_id", "call_id", 0),
     (rf"{_CALL}_(?:call_)?(?:arguments|args|inputs?|kwargs|input_value|(?:input|args|arguments)_json)", "input", 0),
-    (r"input_parameters|input_json", "input", 0),
+    (r"input_parameters|input_json|input_body|skill_(?:args|arguments|inputs?|params)", "input", 0),
     (r"arguments|args|kwargs|inputs?|input_value|raw_input|input_data", "input", 1),
     (rf"(?:{_CALL}_)?(?:call_)?(?:parameters|params)", "input", 2),
     # The beginning of it: read only if nothing was cut off.
@@ -70,6 +70,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (rf"{_CALL}_(?:call_)?(?:results?|outputs?|response)", "output", 0),
     (r"results?|outputs?|output_value|output_json|return|return_value|observation", "output", 1),
     (r"(?:llm|model|chat|assistant)_(?:reply|answer)", "output", 2),
+    (r"output_body|skill_(?:results?|outputs?)", "output", 1),
     (r"output_messages|completions?|response|response_(?:body|text|message)|output_text|choices", "output", 2),
     (r"success|succeeded|is_success|(?:tool|call|result)_ok", "success", 0),
     # What is measured of a call when it has returned, and of a request to a model.
@@ -81,7 +82,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     ),
     (r"finish_reasons?|stop_reason|request_model|response_model|llm_(?:provider|model|model_name)", "model", 0),
     (rf"is_error|has_error|failed|tool_error|error|error_message|tool_error_type|{_CALL}_exception", "failure", 0),
-    (r"(?:tool|call|result|execution|action)_(?:status|outcome)|outcome", "status", 0),
+    (r"(?:tool|call|result|execution|action|skill)_(?:status|outcome)|outcome", "status", 0),
     (r"(?:tool_|call_)?permission|(?:permission|approval|policy)_decision", "status", 0),
     (r"(?:tool|call|execution|decision|policy|permission|approval|guardrail)_verdict", "status", 0),
     (r"verdict", "status", 1),

@@ -106,6 +106,11 @@ def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> Tra
     return Transcript([message for message in messages if message is not None], requests, has_results)
 
 
+def exchange_of(call_id: str | None, tool: str, values: Values) -> list[dict[str, Any]]:
+    """Returns a call that has been made, and its result, as messages of a conversation."""
+    return [_request(call_id, tool, values), _result(call_id, values)]
+
+
 def _request(call_id: str | None, tool: str, values: Values) -> dict[str, Any]:
     function = {"name": tool, "arguments": arguments_among(values.get("input", ()), tool)}
     return {"role": "assistant", "tool_calls": [{"id": call_id, "type": "function", "function": function}]}

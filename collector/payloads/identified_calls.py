@@ -20,7 +20,7 @@ from collector.payloads.attribute_shapes import (
     words_of,
 )
 from collector.payloads.flattened_attributes import FlattenedAttributes, unflatten
-from collector.payloads.span_names import role_of_kind
+from collector.payloads.span_names import function_in_path, role_of_kind
 from collector.payloads.values import parse_json
 
 MARKER: Final = b"call_"
@@ -102,6 +102,7 @@ def _described(attributes: Mapping[str, Any], own_name: str) -> dict[Meaning, li
 
 def _name_of_span(name: str) -> str | None:
     """Returns the name of a span that may be the name of its tool: one word that says more than that something is done."""
+    name = function_in_path(name)
     return name if _NAME.fullmatch(name) is not None and words_of(name) not in _DOING else None
 
 

@@ -120,14 +120,15 @@ _LOOKUP: Final = re.compile(r"^(?:[\w ]{1,60}: ?){0,3}(?:KeyError\()?'([^'\s]{1,
 _CALL_OF_LOOKUP: Final = re.compile(r"^(?:TypeError: )?[\w$.]{1,100}\[[^\]\n]{1,200}\] is not a function$")  # JS
 # CrewAI, chatlas, and hand-written agent loops, some of which make a type of error of it: `unknown_tool`.
 _BARE: Final = re.compile(
-    r"^(?:error: )?(?:(?:tool|function)[ _]not[ _](?:found|registered|known|available)"
-    r"|(?:no[ _]such|unknown|unrecognized|unavailable|unregistered)[ _](?:tool|function))\W*$",
+    r"^(?:error: )?(?:(?:tool|function)[ _]?not[ _]?(?:found|registered|known|available)"
+    r"|(?:no[ _]?such|unknown|unrecognized|unavailable|unregistered)[ _]?(?:tool|function))(?:Error|Exception)?\W*$",
     re.IGNORECASE,
 )
 _LOOKS_FOR_TOOLS: Final = re.compile(r"(?i)tool|function|search|find|look|discover")
 _POSSIBLE_DENIAL: Final = re.compile(
     r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"
-    r"|\b(?:user|human) (?:has )?(?:denied|rejected|declined|cancell?ed)\b"
+    r"|\b(?:user|human|customer|operator|approver|reviewer|supervisor|manager|admin) (?:has )?"
+    r"(?:denied|rejected|declined|cancell?ed)\b"
     r"|^abandoned$",  # OpenInference for Claude's Agent SDK: it was asked for, and then nothing was heard of it
     re.IGNORECASE,
 )

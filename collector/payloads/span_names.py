@@ -85,6 +85,7 @@ _TOOL_SPANS: Final = _compiled(
     # `tool:x`, `tool.execution:x`, `Tool call: x`, `mcp.tools/call x`, `acme.tool/x`
     rf"^{_PATH}(?:tool(?:[ _./-]?(?:call|execution|execute|use|run|invocation|invoke))?|tools/call)\s*[:/ ]\s*{_NAME}$",
     rf"^(?:function|mcp)[ _.]?(?:call)?:\s*{_NAME}$",
+    rf"^skills?[:/]\s*{_NAME}$",
     r"^([\w-]{1,256})\.tool$",
     r"^tool \[([^\]\s]{1,256})\]$",
     rf"^{_PATH}tools?[./]([\w-]{{1,256}})$",
@@ -106,6 +107,8 @@ _NAMELESS: Final = re.compile(
     re.IGNORECASE,
 )
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][\w.]{0,63})(?:![rsa])?\}")
+_ATTEMPT: Final = re.compile(r"(?<=\w)#\d{1,3}$")
+"""The number of an attempt, behind the name of the tool."""
 _METHOD: Final = re.compile(r"(?:[\w-]{1,64}\.){0,8}Tools?\.[a-z][\w-]{0,255}$")
 _AGENT: Final = r"(?:sub[ _-]?)?agent"
 _AGENT_NAME: Final = r"(\S.{0,255}?)\s*"
@@ -143,7 +146,7 @@ def tool_in_span_name(name: str) -> tuple[bool, str | None]:
     for pattern in _TOOL_SPANS if len(name) <= 2 * MAX_KEY else ():
         match = pattern.match(name)
         if match is not None and words_of(match[1]) not in _NOT_NAMES:
-            return True, match[1]
+            return True, _ATTEMPT.sub("", match[1])
     return _NAMELESS.match(name) is not None, None
 
 

@@ -93,6 +93,8 @@ class CallHistory:
         before = self._own_requests(model, history, before) + before
         # A step whose events are its calls repeats none of another: what has an id of its own is a call of its own.
         is_step = model.tracing == "memory" and model.dialect == BY_SHAPE
+        if is_step:
+            before = [one for one in before if one.id is not None or _overlap(one.model, model)]
         matched = _matches(history, before, only_by_id=is_step)
         last = max((at for at, call in enumerate(history) if call.status is not None), default=-1)
         for at, (call, known) in enumerate(zip(history, matched, strict=True)):
@@ -154,6 +156,10 @@ class CallHistory:
 _Place = tuple[int, int, int]
 """Sort key of a turn: index of a request to the model; 0 for turns just before it, 1 for its own; number."""
 _ANYWHERE: Final[_Place] = (-1, 0, 0)
+
+
+def _overlap(one: GenAISpan, other: GenAISpan) -> bool:
+    return one.start_ns < other.end_ns and other.start_ns < one.end_ns
 
 
 def _matches(

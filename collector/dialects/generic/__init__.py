@@ -31,9 +31,11 @@ from collector.payloads.attribute_shapes import (
     action_with_input,
     first_line,
     is_definition_of,
+    meaning_of,
     tells_handoff,
     values_by_meaning,
 )
+from collector.payloads.call_lists import transcript_of_lists
 from collector.payloads.event_calls import Transcript, transcript_of_events
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.identified_calls import (
@@ -134,14 +136,19 @@ def _named(span: Span) -> Span:
 
 
 def _transcript(span: Span) -> Transcript | None:
-    """Returns what events of the span tell of calls; None if the span itself is a call, whose parts they are."""
-    if not span.events or tool_in_span_name(span.name)[0]:
+    """Returns what events of the span, or lists among its attributes, tell of calls.
+
+    None if the span itself is a call, whose parts they are.
+    """
+    if tool_in_span_name(span.name)[0]:
         return None
+    if not span.events:
+        return transcript_of_lists(span.attributes)
     values = values_by_meaning(span.attributes)
     if "tool_name" in values and "model" not in values:
         return None
     transcript = transcript_of_events((event.name, event.attributes) for event in span.events)
-    return transcript if transcript.messages else None
+    return transcript if transcript.messages else transcript_of_lists(span.attributes)
 
 
 def _with_events(span: Span) -> Mapping[str, Any]:
@@ -154,7 +161,9 @@ def _with_events(span: Span) -> Mapping[str, Any]:
     for event in events:
         # The attributes of an exception describe a failure, and those of each of several events one thing of many.
         if event.name != semconv.EVENT_EXCEPTION and times[event.name] == 1:
-            attributes.update(event.attributes)
+            # `input` with a `body` is the input.
+            prefix = f"{event.name}." if meaning_of(event.name) in ("input", "output") else ""
+            attributes.update((f"{prefix}{key}", value) for key, value in event.attributes.items())
     return merged(span.attributes, attributes)
 
 
@@ -203,6 +212,7 @@ MARKERS: Final = (
     b"ubagent", b"action_input", b"action.input", b"action_args", b"action.args", b"skill_input", b"skill.input", b"skill.args",
     b"action.payload", b"action_payload", b"function.arg", b"function.param", b"function.input", b"function_arg",
     b"Action Input:", b"args.", b"arg.", b"params.",
+    b"skill.name", b"skill_name", b"skill/", b"skill:",
     b"erramienta", b"erkzeug", b"erramenta", b"outil", b"Outil", b"strumento",
     b"\n\x05agent", b"\n\x05AGENT", b"*\x08function",  # a kind, a name: a whole value, with its length
 )  # fmt: skip

@@ -66,6 +66,8 @@ def _operation_in_name(span: Span) -> str | None:
         return "chat"
     if span.name.startswith(_AI_SERVICE):
         return "invoke_agent"
+    if span.events and any(event.name == semconv.EVENT_CHOICE for event in span.events):
+        return "chat"  # what a model chose is an event of its request
     operation = span.name.partition(" ")[0]
     evidence = _EVIDENCE.get(operation, ())
     return operation if any(key in span.attributes for key in evidence) else None

@@ -89,6 +89,59 @@ def test_a_word_for_a_denial_is_more_likely_than_not_one(key: str, value: object
     assert (called(run), other_doubts(run)) == (["(pay)"], ["uncertain_execution"])
 
 
+MADE = [{"tool": "pay", "args": PAY, "result": "paid"}, {"tool": "note", "parameters": {}, "ok": False}]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"step.tool_calls": json.dumps(MADE)},
+        {"tools_used": ["pay", "note"], "tools_input": [GIVEN, "{}"], "tools_ok": [True, False]},
+        {"sd.tools": ["pay", "note"], "sd.tool_args": [GIVEN, "{}"], "sd.tool_results": ["paid", "Error: no room"]},
+    ],
+)
+def test_a_list_of_the_calls_that_were_made(attributes: dict[str, Any]) -> None:
+    expected = [("pay", PAY, "ok"), ("note", {}, "error")]
+    assert calls_of(span("step-0", 2, 1, attributes=attributes)) == expected
+    # A step that lists the same call again has made it again.
+    assert calls_of(*(span("step", n, 1, 20 * n, attributes=attributes) for n in (2, 3))) == expected * 2
+
+
+def test_a_list_of_what_a_model_decided_says_nothing_of_what_came_of_it() -> None:
+    decided = span("decide", 2, 1, attributes={"tool_calls": json.dumps([{"tool": "pay", "args": PAY}])})
+    assert calls_of(decided) == []
+
+
+def test_the_events_of_a_call_may_have_the_same_key() -> None:
+    events = [("input", {"body": GIVEN}), ("output", {"body": '"paid"'})]
+    assert [
+        call[:2] for call in calls_of(span("shop.pay", 2, 1, attributes={"shop.call": "toolu_01Ab"}, events=events))
+    ] == [("pay", PAY)]
+
+
+def test_skills_are_tools() -> None:
+    assert calls_of(span("skill/pay", 2, 1, attributes={"skill_input": GIVEN})) == [("pay", PAY, "unset")]
+    failed = {"skill.name": "pay", "skill.args": GIVEN, "skill.status": "error"}
+    assert calls_of(span("skill", 2, 1, attributes=failed)) == [("pay", PAY, "error")]
+
+
+def test_attempts_of_a_call_are_one_call() -> None:
+    tries = [span(f"tool:pay#{number}", number, 9, number, 0.5, status=number % 2 * 2) for number in (1, 2)]
+    assert [call[0] for call in calls_of(span("tool:pay", 9, 1, 0, 5, attributes={"tool.args": GIVEN}), *tries)] == [
+        "pay"
+    ]
+
+
+def test_the_conventions_events_are_those_of_a_request_without_an_operation() -> None:
+    call = {"id": "call_4Tz1", "type": "function", "function": {"name": "pay", "arguments": GIVEN}}
+    chose = ("gen_ai.choice", {"finish_reason": "tool_calls", "message": json.dumps({"tool_calls": [call]})})
+    told = ("gen_ai.tool.message", {"id": "call_4Tz1", "content": "Error: no money"})
+    done = ("gen_ai.choice", {"finish_reason": "stop", "message": json.dumps({"content": "No."})})
+    asked = span("ask", 2, 1, 1, attributes={"gen_ai.system": "openai"}, events=[chose])
+    again = span("ask", 3, 1, 20, attributes={"gen_ai.system": "openai"}, events=[told, done])
+    assert calls_of(asked, again) == [("pay", PAY, "error")]
+
+
 def test_what_the_model_wrote_as_react_has_it_under_any_key() -> None:
     def turn(number: int, at: float, text: str) -> Span:
         return span(f"iter-{number}", number, 1, at, attributes={"raw": text})

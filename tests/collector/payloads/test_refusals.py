@@ -98,13 +98,21 @@ def test_failures_of_a_tool_that_ran(message: str) -> None:
 
 @pytest.mark.parametrize(
     "message",
-    ["The transfer was rejected by the user", "Not approved by the board: not approved", "Abandoned"],
+    [
+        "The transfer was rejected by the user",
+        "Not approved by the board: not approved",
+        "Abandoned",
+        "The customer declined this.",
+    ],
 )
 def test_an_answer_that_may_be_a_persons_denial_or_the_tools_own(message: str) -> None:
     assert refuses(find_refusal(message), "transfer") == "maybe"
 
 
-@pytest.mark.parametrize("message", ["Tool not found", "unknown tool", "Error: no such tool.", "unknown_tool"])
+@pytest.mark.parametrize(
+    "message",
+    ["Tool not found", "unknown tool", "Error: no such tool.", "unknown_tool", "UnknownTool", "ToolNotFoundError"],
+)
 @pytest.mark.parametrize(("tool", "refused"), [("transfer", "yes"), ("find_tool", "maybe")])
 def test_only_a_tool_that_looks_for_tools_answers_that_there_is_none(message: str, tool: str, refused: str) -> None:
     assert refuses(find_refusal(message), tool) == refused

@@ -1,0 +1,84 @@
+"""Calls that a span lists when they have been made: an object each, or one list of names beside those of inputs and results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from collector.payloads.attribute_shapes import MAX_LOOKED_AT, first_line, meaning_of, values_by_meaning, words_of
+from collector.payloads.event_calls import Transcript, exchange_of
+from collector.payloads.values import parse_any, parse_json
+
+_MAX_CALLS: Final = 1_000
+_TOLD: Final = frozenset({"output", "success", "failure", "status", "returned"})
+"""What says of a call in a list that it has been made: a model's decisions have none of these."""
+_OF_TOOLS: Final = re.compile(r"(?:^|_)(?:tools?|functions?|actions?|skills?)(?:_|$)")
+_NAMES: Final = ("tools", "tool", "functions", "actions", "skills", "used", "called", "name", "names", "calls")
+_INPUTS: Final = ("args", "arguments", "input", "inputs", "params", "parameters")
+_OUTPUTS: Final = ("output", "outputs", "result", "results", "response", "responses")
+_FLAGS: Final = ("ok", "success", "succeeded")
+
+
+def transcript_of_lists(attributes: Mapping[str, Any]) -> Transcript | None:
+    """Returns what a list among the attributes tells of calls that were made; None if there is none."""
+    for value in islice(attributes.values(), MAX_LOOKED_AT):
+        if type(value) is str and value[:2] == "[{":
+            calls = parse_json(value)
+            if isinstance(calls, list) and len(calls) <= _MAX_CALLS and all(map(_is_made, calls)):
+                return _transcript(calls)
+    calls = _parallel(attributes)
+    return _transcript(calls) if calls else None
+
+
+def _is_made(call: object) -> bool:
+    if not isinstance(call, Mapping) or not all(type(key) is str for key in call):
+        return False
+    meanings = {meaning_of(key) for key in call}
+    return {"tool_name", "input"} <= meanings and not _TOLD.isdisjoint(meanings)
+
+
+def _transcript(calls: Sequence[Mapping[str, Any]]) -> Transcript | None:
+    messages: list[dict[str, Any]] = []
+    for call in calls:
+        values = values_by_meaning(call)
+        tool = first_line(values.get("tool_name", ()))
+        if tool is None:
+            return None
+        messages += exchange_of(first_line(values.get("call_id", ())), tool, values)
+    return Transcript(messages, messages[::2], has_results=True)
+
+
+def _parallel(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the calls of which each list among the attributes has a part: `tools_used`, `tools_input`, `tools_output`."""
+    lists = {
+        words_of(key): value
+        for key, value in islice(attributes.items(), MAX_LOOKED_AT)
+        if isinstance(value, (list, tuple))
+        and 0 < len(value) <= _MAX_CALLS
+        and _OF_TOOLS.search(words_of(key)) is not None
+    }
+    parts = {
+        "tool": _ending(lists, _NAMES),
+        "arguments": _ending(lists, _INPUTS),
+        "result": _ending(lists, _OUTPUTS),
+        "ok": _ending(lists, _FLAGS),
+    }
+    names, told = parts["tool"], parts["result"] or parts["ok"]
+    if names is None or parts["arguments"] is None or told is None:
+        return []
+    known = {part: values for part, values in parts.items() if values is not None and len(values) == len(names)}
+    if known.keys() < {"tool", "arguments"} or len(known) < 3:
+        return []
+    calls = [{part: values[at] for part, values in known.items()} for at in range(len(names))]
+    return [{**call, "arguments": parse_any(call["arguments"])} for call in calls] if all(map(_is_named, names)) else []
+
+
+def _ending(lists: Mapping[str, Sequence[Any]], ends: Sequence[str]) -> Sequence[Any] | None:
+    found = [values for key, values in lists.items() if key.rpartition("_")[2] in ends]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_named(name: object) -> bool:
+    return type(name) is str and re.fullmatch(r"[A-Za-z_][\w.-]{0,127}", name) is not None
