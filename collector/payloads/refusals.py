@@ -48,6 +48,7 @@ _UNNAMED: Final = re.compile(
         r"Tool input validation failed",  # Mastra
         r"Received tool input did not match expected schema",  # LangChain JS
         r"^Tool input validation error$",  # LangChain, with handle_validation_error
+        r"^Tool call limit exceeded\. Do not make additional tool calls\.$",  # LangChain's middleware
         r"Invalid input for tool ",  # Vercel AI SDK
         # AgentScope, and for arguments that are no JSON:
         r"^Input validation failed for tool |^(?:Error: )?Parameter validation failed for tool ",
@@ -85,6 +86,7 @@ _NAMED: Final = tuple(
         rf"^Validation failed for tool {_NAME}",  # pi
         # CrewAI
         rf"^(?:I encountered an error: )?(?:Action|You tried to use the tool) {_NAME}[`'\"]?,? (?:but it doesn|don)'t exist\b",
+        rf"^Tool call limit exceeded\. Do not call {_NAME}[`'\"]? again\.$",  # LangChain's middleware
         r"^Tool \[([^\s\]]{1,256})\] was not exposed in this turn\b",  # LazyLLM
         rf"^The tool call with name {_NAME}[`'\"]? is not part of the provided tools\b",  # Semantic Kernel
         rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph

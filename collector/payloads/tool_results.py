@@ -92,7 +92,7 @@ _HINTS: Final = (
     "o argument provided", "required propert", "requires approval", ", received ", "alformed", "issing arg", "issing param",
     "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
     "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
-    "not exposed", "hitl_", "reusing the same", "not a valid key",
+    "not exposed", "hitl_", "Do not call ", "Do not make ", "reusing the same", "not a valid key",
 )  # fmt: skip
 """Every failure and refusal, and every status that may be one, contains one of these."""
 

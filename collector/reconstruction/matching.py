@@ -103,6 +103,15 @@ def match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: R
             if fitting is not None:
                 call.name = fitting.name
                 _unite(call, fitting)
+    _name_values([call for call in unmatched_calls if call.arguments_text is not None], requested)
+
+
+def _name_values(calls: Sequence[DraftCall], requested: Sequence[RequestedCall]) -> None:
+    """Name the bare value of a call as a request of the tool does: LangChain's middleware calls a tool that failed again."""
+    for call in calls[:MAX_CANDIDATES]:
+        same = [one.arguments for one in requested[:MAX_CANDIDATES] if one.name == call.name and _covers(call, one)]
+        if call.arguments is None and same and all(arguments == same[0] for arguments in same):
+            call.arguments, call.arguments_text = same[0], None
 
 
 def _lacking_spans(calls: Iterable[DraftCall], requested: Mapping[str, Sequence[RequestedCall]]) -> set[str]:

@@ -37,6 +37,8 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         '[\n  {\n    "expected": "string",\n    "code": "invalid_type",\n    "path": ["city"]\n  }\n]',
         'Error in tool \'drop_all\': [\n {\n "code": "invalid_type" }]',
         "Tool execution was not approved.",
+        "Tool call limit exceeded. Do not call 'drop_all' again.",
+        "Tool call limit exceeded. Do not make additional tool calls.",
         "This tool call requires confirmation, please approve or reject.",
         'refused: tool "drop_all" not registered',
         "Tool call denied by user",

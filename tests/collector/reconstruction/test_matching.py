@@ -41,3 +41,15 @@ def test_a_call_without_arguments_is_the_one_that_the_others_leave() -> None:
         tool_span("pay", {"n": 1}, 5, at=50),
     )
     assert [(call.id, call.status) for call in run.trajectory.calls] == [("c1", "error"), ("c2", "unset")]
+
+
+def test_a_value_without_a_name_is_the_argument_of_an_equal_request_of_the_tool() -> None:
+    """LangChain's middleware calls a tool that failed again, and its tracers write the value of an only argument."""
+    value = {"gen_ai.tool.call.arguments": "red shoes"}
+    values = [tool_span("find", None, 10 + n, at=10 + 20 * n, lasting=5, attributes=value) for n in range(3)]
+    asked = model_span([("c1", "find", {"what": "red shoes"})], 2, at=1, lasting=5)
+    run = run_of(agent_span(), asked, *values)
+    assert [call.arguments for call in run.trajectory.calls] == [{"what": "red shoes"}] * 3
+    other = model_span([("c2", "find", {"where": "red shoes"})], 3, at=100, lasting=5)
+    run = run_of(agent_span(), asked, *values, other, tool_span("find", None, 20, at=110, lasting=5, attributes=value))
+    assert sum(call.arguments is None for call in run.trajectory.calls) == 2  # which of the two it is, nothing tells
