@@ -7,7 +7,15 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import (
+    IGNORED,
+    MAX_EVENTS,
+    GenAISpan,
+    Role,
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+)
 from collector.model.span import Span
 from collector.payloads.values import MAX_TEXT, name_of, parse_json
 
@@ -21,6 +29,8 @@ _ARGS: Final = "function.args"
 _KWARGS: Final = "function.kwargs"
 _NO_ARGS: Final = ("()", None)
 _CALL_ARGS: Final = "gen_ai.tool.args"
+_STAND_IN: Final = "Function called with tools"
+"""What 1.33 writes in place of any answer to a request that offers tools, also of one that asks for none."""
 _JOINT: Final = ", "  # between the calls of one answer, in each of the attributes that tell of them
 
 
@@ -35,6 +45,10 @@ def read_span(span: Span) -> GenAISpan | None:
         return IGNORED if is_method and span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
     if semconv.OPERATION_NAME in span.attributes:
         calls = _calls_asked_for(span)
+        if calls is None and any(
+            event.attributes.get(semconv.COMPLETION) == _STAND_IN for event in span.events[:MAX_EVENTS]
+        ):
+            return _model_without_answer(span)
         return None if calls is None else model_span_of(span, NAME, calls, span.attributes.get(semconv.PROMPT))
     if not span.parent_span_id:
         return context_span_of(span, Role.OTHER, NAME, span.attributes.get(_ARGS))
@@ -42,6 +56,13 @@ def read_span(span: Span) -> GenAISpan | None:
     genai_span.name = name_of(span.name)
     if span.attributes.get(_ARGS) in _NO_ARGS:
         genai_span.arguments = span.attributes.get(_KWARGS)  # a Python repr
+    return genai_span
+
+
+def _model_without_answer(span: Span) -> GenAISpan:
+    prompts = (event.attributes.get(semconv.PROMPT) for event in span.events[:MAX_EVENTS])
+    genai_span = model_span_of(span, NAME, None, next(filter(None, prompts), None))
+    genai_span.finish = "tool_calls"  # perhaps, and then nothing tells of which
     return genai_span
 
 

@@ -112,3 +112,12 @@ def test_old_releases_join_the_calls_of_an_answer(arguments: str, calls: list[tu
     run = run_of(span("POST", 1, lasting=100), span("chat", 2, 1, attributes=answer, scope="openlit.otel.tracing"))
     assert [(call.id, call.arguments) for call in run.trajectory.calls] == calls
     assert ("unrecorded_calls" in doubts(run)) is not bool(calls)
+
+
+def test_what_is_written_in_place_of_any_answer_leaves_open_what_was_called() -> None:
+    """1.33, where a request offers tools."""
+    events = [("gen_ai.content.completion", {"gen_ai.completion": "Function called with tools"})]
+    chat = model_span((), 1, 0, scope="openlit.otel.tracing", events=events)
+    assert doubts(run_of(chat)) == ["unrecorded_calls"]
+    events = [("gen_ai.content.completion", {"gen_ai.completion": "Functions have no side effects"})]
+    assert doubts(run_of(model_span((), 1, 0, scope="openlit.otel.tracing", events=events))) == []
