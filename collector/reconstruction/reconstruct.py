@@ -225,6 +225,10 @@ def _start_of(run_spans: RunSpans) -> int:
     return min([spans[0].start_ns for spans in run_spans.executions] + [model.start_ns for model in run_spans.models])
 
 
+_MIN_ID: Final = 12
+"""Shortest id, in characters, that no two calls of a conversation have: some frameworks number the calls of each run."""
+
+
 def join_runs(
     runs: Iterable[Run], skew_ns: int, *, are_all: bool = False
 ) -> tuple[Trajectory, tuple[bytes | None, ...]]:
@@ -285,20 +289,25 @@ def _settle_paused(drafts: Iterable[DraftCall], doubts: _Doubts, runs: Sequence[
     open_calls = {id(own[at]) for doubt, own in doubts if doubt.name == "uncertain_execution" for at in doubt.calls}
     if not open_calls:
         return frozenset()
-    told: dict[str, int] = {}
+    told: dict[str, DraftCall] = {}
     for call in drafts:  # in order of their runs
         is_told = call.known_by != "request" or not call.executed
-        if call.id is not None and is_told and id(call) not in open_calls:
-            told[call.id] = call.run
+        if call.id is not None and len(call.id) >= _MIN_ID and is_told and id(call) not in open_calls:
+            told[call.id] = call
     settled: list[int] = []
     for call in drafts:
-        later = told.get(call.id or "", -1)
-        if id(call) not in open_calls or call.span_id is not None or call.run >= later:
+        later = told.get(call.id or "")
+        if later is None or id(call) not in open_calls or call.span_id is not None or call.run >= later.run:
             continue
-        if runs[call.run].trace_id != runs[later].trace_id:
+        if runs[call.run].trace_id != runs[later.run].trace_id and _may_be_one(call, later):
             call.executed = False
             settled.append(id(call))
     return frozenset(settled)
+
+
+def _may_be_one(asked: DraftCall, told: DraftCall) -> bool:
+    """Whether a request and a call of the same id are of one call, by what else is known of them."""
+    return asked.name == told.name and (told.arguments is None or asked.arguments in (None, told.arguments))
 
 
 def _without_settled(doubts: _Doubts, settled: frozenset[int]) -> _Doubts:

@@ -165,17 +165,20 @@ def test_a_call_of_one_id_in_runs_of_two_instrumentations_may_be_one_call(scope:
 @pytest.mark.parametrize(
     ("call_id", "answer", "expected"),
     [
-        ("c1", "paid", (["(pay)", "pay"], [])),
-        ("c1", "Tool call denied by user", (["(pay)", "(pay)"], [])),
-        ("c2", "paid", (["pay", "pay"], ["uncertain_execution", "unobserved_results"])),
+        ("call_9f8e7d6c5b4a", "paid", (["(pay)", "pay"], [])),
+        ("call_9f8e7d6c5b4a", "Tool call denied by user", (["(pay)", "(pay)"], [])),
+        ("call_1f2e3d4c5b6a", "paid", (["pay", "pay"], ["uncertain_execution", "unobserved_results"])),
     ],
 )
 @pytest.mark.parametrize("is_other_trace", [True, False])
 def test_a_call_that_waited_for_a_human_is_settled_by_the_trace_in_which_the_agent_goes_on(
     call_id: str, answer: str, expected: tuple[list[str], list[str]], *, is_other_trace: bool
 ) -> None:
-    before = run_of(agent_span(), model_span([("c1", "pay", {"order": 7})], at=1))
-    asked = {"role": "assistant", "tool_calls": [{"id": call_id, "function": {"name": "pay", "arguments": "{}"}}]}
+    before = run_of(agent_span(), model_span([("call_9f8e7d6c5b4a", "pay", {"order": 7})], at=1))
+    asked = {
+        "role": "assistant",
+        "tool_calls": [{"id": call_id, "function": {"name": "pay", "arguments": '{"order": 7}'}}],
+    }
     told = [user("pay it"), asked, result(call_id, answer)]
     question = {"gen_ai.input.messages": json.dumps(told[:1])}
     agent = agent_span(number=11, at=5_000, attributes=question)
@@ -188,6 +191,25 @@ def test_a_call_that_waited_for_a_human_is_settled_by_the_trace_in_which_the_age
         assert "uncertain_execution" in [doubt.name for doubt in trajectory.doubts]
     else:
         assert (found, list(dict.fromkeys(doubt.name for doubt in trajectory.doubts))) == expected
+
+
+@pytest.mark.parametrize(
+    ("call_id", "arguments", "trace_id", "expected"),
+    [
+        ("call_9f8e7d6c5b4a", {"n": 1}, b"2" * 16, ["(pay)", "pay"]),  # a human approved it meanwhile
+        ("call_9f8e7d6c5b4a", {"n": 2}, b"2" * 16, ["pay", "pay"]),
+        ("call_0", {"n": 1}, b"2" * 16, ["pay", "pay"]),  # the first of each run
+        ("call_9f8e7d6c5b4a", {"n": 1}, TRACE, ["pay", "pay"]),
+    ],
+)
+def test_a_call_that_one_trace_asked_for_and_another_shows_is_one_call(
+    call_id: str, arguments: dict[str, int], trace_id: bytes, expected: list[str]
+) -> None:
+    asked = run_of(agent_span(), model_span([(call_id, "pay", {"n": 1})], 2, at=1, lasting=5))
+    shown = run_of(agent_span(number=3, at=5_000), tool_span("pay", arguments, 4, 3, at=5_010, call_id=call_id))
+    trajectory, _ = join_runs([replace(shown, trace_id=trace_id), asked], 0)
+    assert [call.name if call.executed else f"({call.name})" for call in trajectory.calls] == expected
+    assert ("uncertain_execution" in {doubt.name for doubt in trajectory.doubts}) is (expected[0] == "pay")
 
 
 def test_joining_no_runs() -> None:
