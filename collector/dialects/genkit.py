@@ -43,7 +43,11 @@ def _answer(output: object) -> object:
     if type(output) is not str or _CUSTOM not in output:
         return output
     answer = parse_any(output)
-    return answer["message"] if isinstance(answer, Mapping) and "message" in answer else output
+    if not isinstance(answer, Mapping):
+        return output
+    return (
+        answer.get("message") or answer.get("candidates") or output
+    )  # the latter of Google's models, each with a message
 
 
 def _read_tool(span: Span) -> GenAISpan:

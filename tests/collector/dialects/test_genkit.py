@@ -103,3 +103,25 @@ def test_a_call_is_not_requested_twice_where_the_providers_answer_is_there_as_we
         genkit("model", "gemini", 4, 1, at=40, attributes={"genkit:input": json.dumps({"messages": told})}),
     )
     assert (called(run), doubts(run)) == (["list"], [])
+
+
+def test_a_call_is_not_requested_twice_in_the_candidates_of_googles_models() -> None:
+    """Genkit for JavaScript (1.4x): no call has an id."""
+    given = {"args": ["north", "south"]}
+    sent = {
+        "candidates": [{"content": {"parts": [{"functionCall": {"name": "water", "args": given}}], "role": "model"}}]
+    }
+    message = {"role": "model", "content": [{"toolRequest": {"name": "water", "input": given}}]}
+    candidates = [{"index": 0, "message": message, "finishReason": "stop", "custom": {}}]
+    answer = json.dumps({"candidates": candidates, "custom": sent}, separators=(",", ":"))
+    said = {"role": "model", "content": [{"text": "Done."}]}
+    final = json.dumps(
+        {"candidates": [{"index": 0, "message": said, "custom": {}}], "custom": {}}, separators=(",", ":")
+    )
+    run = run_of(
+        genkit("flow", "garden", 1, lasting=100),
+        genkit("model", "gemini", 2, 1, at=1, attributes={"genkit:output": answer}),
+        genkit("tool", "water", 3, 1, at=20, attributes={"genkit:input": json.dumps(given)}),
+        genkit("model", "gemini", 4, 1, at=40, attributes={"genkit:output": final}),
+    )
+    assert (called(run), run.trajectory.calls[0].arguments, doubts(run)) == (["water"], given, [])
