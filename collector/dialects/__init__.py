@@ -39,6 +39,7 @@ from collector.dialects import (
     mlflow,
     monocle,
     nat,
+    netra,
     openinference,
     openlit,
     openllmetry,
@@ -80,6 +81,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     mlflow.DIALECT,
     monocle.DIALECT,
     haystack.DIALECT,
+    netra.DIALECT,  # its requests look like OpenLLMetry's
     openllmetry.DIALECT,
     google_adk.DIALECT,
     adk_rust.DIALECT,
