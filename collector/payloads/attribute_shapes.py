@@ -139,7 +139,9 @@ def shape_of(key: str) -> Shape | None:
         return None
     # What a key is about is at its end. Each word more is a place where all patterns are tried.
     end = "_".join(words.rsplit("_", _MAX_WORDS)[-_MAX_WORDS:])
-    return next((shape for pattern, shape in _SHAPES if pattern.search(end)), None)
+    shape = next((shape for pattern, shape in _SHAPES if pattern.search(end)), None)
+    # `arguments.error` (mcp-agent) is what the tool was given.
+    return None if shape is not None and shape.meaning in _OUTCOMES and _UNDER.search(key) is not None else shape
 
 
 def meaning_of(name: str) -> Meaning | None:
@@ -212,6 +214,7 @@ _ONE_OF_THEM: Final = re.compile(
 _EACH: Final = re.compile(r"(?:^|[._])(?:(?:argument|arg|parameter|param)\.(?=\w)|inputs\.(?=[A-Za-z_]))([\w-]+)$")
 # `tool.args.city`: beside one that tells how many there are, all may be about them.
 _UNDER: Final = re.compile(r"(?:^|[._])(?:args|arguments|kwargs|params|parameters|inputs?)\.([\w-]+)$")
+_OUTCOMES: Final = ("success", "failure", "status")
 # What may be a text or not: `7F3` and `2026-01-02` are texts to everybody.
 _SCALAR: Final = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|[tT]rue|[fF]alse|null|None")
 

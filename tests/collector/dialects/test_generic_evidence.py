@@ -58,6 +58,14 @@ def test_a_status_in_the_answer_may_be_of_something_else() -> None:
     assert (called(run), other_doubts(run)) == (["status_of"], ["unobserved_results"])
 
 
+def test_an_argument_may_be_called_like_a_failure() -> None:
+    given = {"tool.name": "report", "arguments.error": "E7", "arguments.status": "failed", "tool.output": "noted"}
+    run = run_of(ROOT, span("report", 2, 1, 5, attributes=given))
+    assert [(call.status, call.arguments) for call in run.trajectory.calls] == [
+        ("unset", {"error": "E7", "status": "failed"})
+    ]
+
+
 def test_a_check_before_a_call_is_no_call() -> None:
     """Counted, it would be a second booking."""
     attributes = {"tool.name": "book", "tool.arguments": '{"room": 1}', "success": True}
