@@ -47,6 +47,7 @@ from collector.dialects import (
     pipecat,
     pydantic_ai,
     spring_ai,
+    timbal,
     trulens,
     voltagent,
 )
@@ -96,6 +97,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     spring_ai.DIALECT,
     braintrust.DIALECT,
     lazyllm.DIALECT,
+    timbal.DIALECT,
     trulens.DIALECT,
     agenta.DIALECT,
     honeyhive.DIALECT,

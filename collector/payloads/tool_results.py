@@ -40,6 +40,8 @@ _FAILED: Final = ("error", "ERROR")
 tools to answer so."""
 _FAILED_OR_ANSWERED: Final = ("failed", "FAILED")
 """The status of a call that failed, in a message; or of what a tool looked at, in its own answer: a payment, a check."""
+_EXCEPTION: Final = frozenset({"type", "message", "traceback"})
+"""All that Timbal tells of what a tool raised."""
 _MESSAGE_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "is_error", "isError")
 """Only a framework's message around a result has these."""
 
@@ -203,6 +205,7 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
             failed = failed or value.get("is_error") is True or value.get("isError") is True
             failed = failed or value.get("status") in _FAILED or bool(value.get("error"))
             failed = failed or value.get("type") in ("error-text", "error-json")  # Vercel AI SDK
+            failed = failed or value.keys() == _EXCEPTION
             if value.get("status") in _FAILED_OR_ANSWERED:
                 is_told = (is_message and depth == 0) or any(key in value for key in _MESSAGE_KEYS)
                 failed, is_open = failed or is_told, is_open or not is_told

@@ -35,6 +35,7 @@ from tests.strategies import json_values
         ("An error of 2 percent", "ok"),
         ({"error": "card declined"}, "error"),
         ("The function `pay` failed and returned no result.", "error"),
+        ("{'type': 'ValueError', 'message': 'no', 'traceback': 'Traceback'}", "error"),
         ("Unknown tool.", "unclear"),
         ('{"error": "card declined"}', "error"),
         ([{"text": "Error: card declined"}], "error"),
