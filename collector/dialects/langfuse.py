@@ -10,12 +10,14 @@ from collector.model.genai_span import (
     IGNORED,
     GenAISpan,
     Role,
+    compare_with_offered,
     context_span_of,
     genai_span_of,
     model_span_of,
     note_graph,
 )
 from collector.model.span import Span
+from collector.payloads.offered_tools import tools_in_request
 from collector.payloads.span_names import is_named_after, tool_in_span_name
 from collector.payloads.tool_arguments import is_summary, keyword_arguments
 from collector.payloads.tool_results import flagged_failure
@@ -95,7 +97,10 @@ def _read_tool(span: Span) -> GenAISpan:
 
 
 def _read_model(span: Span) -> GenAISpan:
-    genai_span = model_span_of(span, NAME, span.attributes.get(_OUTPUT), span.attributes.get(_INPUT))
+    given = span.attributes.get(_INPUT)
+    genai_span = model_span_of(span, NAME, span.attributes.get(_OUTPUT), given)
+    if genai_span.output is not None:  # its wrapper of OpenAI's client records the tools
+        compare_with_offered(genai_span, tools_in_request(given))
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
     return genai_span
 

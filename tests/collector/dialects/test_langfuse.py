@@ -139,3 +139,23 @@ def test_a_tool_of_haystack_has_its_name_and_its_failure_in_the_metadata(more: d
     told["langfuse.observation.metadata.haystack.tool.name"] = '"pay"'
     tool = lf("tool", "tool - pay", 2, 1, attributes={INPUT: '{"order": 7}', **told})
     assert read_tool(tool) == ("pay", None, {"order": 7}, status)
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [({"n": 1}, (["(book)"], [])), ({"room": 7}, (["book"], []))])
+def test_the_tools_of_a_request_tell_whether_arguments_were_refused(arguments: Any, expected: Any) -> None:
+    """The wrapper of OpenAI's client records them, and the decorator of a function a failure to call it."""
+    parameters = {"type": "object", "properties": {"room": {"type": "integer"}}, "required": ["room"]}
+    tools = [{"type": "function", "function": {"name": "book", "parameters": parameters}}]
+    call = {"id": "c1", "type": "function", "function": {"name": "book", "arguments": json.dumps(arguments)}}
+    given = {INPUT: json.dumps({"tools": tools, "messages": [{"role": "user", "content": "book it"}]})}
+    answer = {"langfuse.observation.output": json.dumps({"role": "assistant", "tool_calls": [call]})}
+    failed = {
+        INPUT: json.dumps({"args": [], "kwargs": arguments}),
+        "langfuse.observation.status_message": "missing a required argument: 'room'",
+    }
+    run = run_of(
+        lf("agent", "clerk", 1, lasting=100),
+        lf("generation", "OpenAI-generation", 2, 1, 1, attributes=given | answer),
+        lf("tool", "book", 3, 1, 20, attributes=failed, status=2, message="missing a required argument: 'room'"),
+    )
+    assert (called(run), doubts(run)) == expected
