@@ -87,3 +87,19 @@ def test_a_lost_span_may_have_been_of_a_call_that_failed(told: str, expected: st
         model_span(number=5, at=40),
     )
     assert label(run.trajectory) == expected
+
+
+@pytest.mark.parametrize(("scope", "expected"), [("@traceloop/node-server-sdk", "fail"), ("test", "incomplete")])
+def test_a_status_in_an_answer_is_of_the_call_where_only_calls_that_fail_leave_no_span(
+    scope: str, expected: str
+) -> None:
+    mail: tuple[str, str, dict[str, Any]] = ("c2", "mail", {})
+    kind = {"traceloop.span.kind": "tool", "traceloop.entity.name": "mail"}
+    told = [{"role": "assistant"}, result("c1", {"status": "failed", "order": 7}), result("c2", "sent")]
+    run = run_of(
+        agent_span(),
+        model_span([PAY, mail], 2, at=1),
+        tool_span("mail", {}, 4, at=30, call_id="c2", attributes=kind, scope=scope),
+        model_span(number=5, at=60, input_messages=told),
+    )
+    assert label(run.trajectory) == expected
