@@ -36,7 +36,8 @@ def read_span(span: Span) -> GenAISpan | None:
         genai_span.arguments = UNREADABLE if type(given) is str and given[:1] == "[" else given
         set_raised(genai_span, span)  # JavaScript sets no status
         return genai_span
-    if kind != "DEFAULT":
+    # Frameworks that trace themselves export through Laminar's tracer, too (Vercel's AI SDK): their words prevail.
+    if kind != "DEFAULT" or _INPUT not in span.attributes:
         return None
     if span.parent_span_id:
         return IGNORED

@@ -45,3 +45,10 @@ def test_a_function_that_raised_has_no_status_in_javascript() -> None:
 def test_what_was_passed_by_position_has_no_names() -> None:
     run = run_of(lmnr("serve", 1, lasting=100), lmnr("pay", 2, 1, "TOOL", '["pay it"]'))
     assert doubts(run) == ["unreadable_arguments"]
+
+
+def test_what_a_framework_exports_through_laminars_tracer_is_in_the_frameworks_words() -> None:
+    attributes = {"lmnr.span.path": ["ai.toolCall"], "ai.operationId": "ai.toolCall", "ai.toolCall.name": "pay"}
+    read = dialects.read_span(span("ai.toolCall", 2, 1, attributes=attributes, scope="lmnr.tracer"))
+    assert read is not None
+    assert (read.name, read.dialect) == ("pay", "ai_sdk")
