@@ -65,11 +65,11 @@ from collector.model.genai_span import (
     Role,
     compare_with_offered,
     context_attributes,
-    fill_missing,
     genai_span_of,
     has_remote_parent,
 )
 from collector.model.span import LogRecord, Span
+from collector.model.span_copies import fill_missing
 from collector.payloads.flattened_attributes import first_attribute
 from collector.payloads.refusals import Refusal
 from collector.payloads.stand_ins import refused_tool

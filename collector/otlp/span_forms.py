@@ -13,8 +13,9 @@ from typing import Final
 
 from collector.byte_cache import ByteCache
 from collector.model.dialect import Reading
-from collector.model.genai_span import AGENT, CopiedField, GenAISpan, like
+from collector.model.genai_span import AGENT, CopiedField, GenAISpan
 from collector.model.span import Resource, Scope, Span
+from collector.model.span_copies import like
 from collector.otlp.span_fields import SpanFields, span_fields
 
 _MAX_SIZE: Final = 16 << 10  # bytes of a span that is read here; lengths in it take up to two bytes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from collector.checkpoints import in_parts
-from collector.model.genai_span import AGENT, EVENT, MODEL, TOOL, Content, GenAISpan, copy_of
+from collector.model.genai_span import AGENT, EVENT, MODEL, TOOL, Content, GenAISpan
+from collector.model.span_copies import copy_of
 from collector.reconstruction.drafts import by_start
 
 

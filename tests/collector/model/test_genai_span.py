@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_attributes, fill_missing, genai_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.span_copies import fill_missing
 from tests.builders import EPOCH, MS, agent_span, span, tool_span
 
 

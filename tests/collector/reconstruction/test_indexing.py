@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import count
 
-from collector.model.genai_span import Role, copy_of
+from collector.model.genai_span import Role
 from collector.model.span import LogRecord, Span
+from collector.model.span_copies import copy_of
 from collector.payloads.tool_results import ToolResult
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.reconstruct import ContextSettings, reconstruct
