@@ -82,7 +82,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     ),
     (r"finish_reasons?|stop_reason|request_model|response_model|llm_(?:provider|model|model_name)", "model", 0),
     (rf"is_error|has_error|failed|tool_error|error|error_message|tool_error_type|{_CALL}_exception", "failure", 0),
-    (r"(?:tool|call|result|execution|action|skill)_(?:status|outcome)|outcome", "status", 0),
+    (r"(?:tool|call|result|execution|action|skill)_(?:status|outcome|state)|outcome", "status", 0),
     (r"(?:tool_|call_)?permission|(?:permission|approval|policy)_decision", "status", 0),
     (r"(?:tool|call|execution|decision|policy|permission|approval|guardrail)_verdict", "status", 0),
     (r"verdict", "status", 1),
@@ -335,7 +335,22 @@ def action_with_input(attributes: Mapping[str, Any]) -> tuple[str, Any] | None:
     return None
 
 
-_FAILED: Final = frozenset({"error", "failed", "failure", "exception", "timeout", "timed_out", "cancelled", "canceled"})
+_FAILED: Final = frozenset(
+    {
+        "error",
+        "err",
+        "fail",
+        "crashed",
+        "raised",
+        "failed",
+        "failure",
+        "exception",
+        "timeout",
+        "timed_out",
+        "cancelled",
+        "canceled",
+    }
+)
 _WELL: Final = frozenset({
     "ok", "okay", "success", "successful", "succeeded", "completed", "complete", "done", "finished", "passed", "executed",
     "called", "returned", "true", "approved", "allow", "allowed", "accepted", "unset", "0", "200",
@@ -386,7 +401,10 @@ def has_unknown_status(values: Values) -> bool:
 def refusal_among(attributes: Mapping[str, Any]) -> Refusal | None:
     """Returns what a short text among the attributes of a failed call says for sure: that it did not run."""
     for value in islice(attributes.values(), MAX_LOOKED_AT):
-        found = find_refusal(value) if type(value) is str and len(value) <= MAX_DENIAL else None
+        if type(value) is not str or len(value) > MAX_DENIAL:
+            continue
+        # `outil inconnu`: the words alone, for none but these is known in other languages.
+        found = find_refusal(value) or find_refusal(words_of(value))
         if found is not None and found.is_sure:
             return found
     return None

@@ -21,12 +21,12 @@ _CALL: Final = re.compile(
 )
 # `tool.result`, `tool.call.end`, `tool_error`, `tool.rejected`
 _RESULT: Final = re.compile(
-    rf"(?:^|_)(?:tool|function)_(?:{_NOUN}_)?(?:results?|outputs?|response|end|ended|completed?|finish|finished|error|failed|crashed"
+    rf"(?:^|_)(?:tool|function)_(?:{_NOUN}_)?(?:results?|outputs?|response|end|ended|completed?|finish|finished|error|fail|failed|crashed"
     r"|rejected|denied|refused|unknown)$"
     r"|^(?:results?|outputs?|error)_(?:tool|function)$"  # where the noun comes first: `retour_outil`
 )
 _REFUSED: Final = re.compile(r"_(rejected|denied|refused|unknown)$")
-_FAILED: Final = re.compile(r"_(?:error|failed|crashed)$|^error_")
+_FAILED: Final = re.compile(r"_(?:error|fail|failed|crashed)$|^error_")
 _REFUSAL: Final = {"unknown": "unknown tool"}
 _STARTED: Final = re.compile(r"_(?:start|started|begin)$")
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")

@@ -122,7 +122,7 @@ _LOOKUP: Final = re.compile(r"^(?:[\w ]{1,60}: ?){0,3}(?:KeyError\()?'([^'\s]{1,
 _CALL_OF_LOOKUP: Final = re.compile(r"^(?:TypeError: )?[\w$.]{1,100}\[[^\]\n]{1,200}\] is not a function$")  # JS
 # CrewAI, chatlas, and hand-written agent loops, some of which make a type of error of it: `unknown_tool`.
 _BARE: Final = re.compile(
-    r"^(?:error: )?(?:(?:tool|function)[ _]?not[ _]?(?:found|registered|known|available)"
+    r"^(?:error: )?(?:(?:tool|function)[ _]?(?:not[ _]?(?:found|registered|known|available)|unknown)"
     r"|(?:no[ _]?such|unknown|unrecognized|unavailable|unregistered)[ _]?(?:tool|function))(?:Error|Exception)?\W*$",
     re.IGNORECASE,
 )

@@ -99,6 +99,7 @@ _NOT_NAMES: Final = frozenset({
     "call", "calls", "list", "execution", "execute", "use", "run", "invoke", "invocation", "result", "results", "error",
     "request", "response", "loop", "router", "dispatch", "dispatcher", "selection", "registry", "start", "end",
     "execution_loop", "started", "finished", "completed", "failed", "begin", "ended", "retry", "attempt", "validate",
+    "assistant", "helper", "bot", "copilot", "chat", "session", "service", "app", "ai", "step", "turn", "worker", "workflow",
     "validation", "parse", "approval", "queue", "queued", "batch", "stream", "agent", "agents", "mcp", "llm",
 })  # fmt: skip
 _NAMELESS: Final = re.compile(
@@ -160,6 +161,11 @@ def filled_in(name: str, attributes: Mapping[str, Any]) -> str:
         return value if type(value) is str and len(value) <= MAX_KEY and "{" not in value else match[0]
 
     return _PLACEHOLDER.sub(fill, name)
+
+
+def is_named_tool_of(name: str) -> bool:
+    """Whether a span is named `x.tool`: after its tool, or after the agent whose tool it is."""
+    return name.endswith(".tool")
 
 
 def is_method(name: str) -> bool:

@@ -51,6 +51,7 @@ from collector.payloads.span_names import (
     is_function,
     is_method,
     is_named_after,
+    is_named_tool_of,
     is_step_before,
     role_of_kind,
     tool_in_span_name,
@@ -60,6 +61,7 @@ from collector.payloads.tool_results import is_flagged, tool_result
 from collector.payloads.values import UNREADABLE, name_of, parse_any
 
 _OTHER_EVENTS: Final = (semconv.EVENT_EXCEPTION, semconv.EVENT_CHOICE, semconv.EVENT_TOOL_MESSAGE)
+_RESOURCE: Final = "resource.name"
 _EMPTY: Final = ("{}", '""', "[]", "null", "N/A")
 """In place of a result that was not recorded."""
 _OPERATION: Final = "execute_tool"
@@ -71,6 +73,9 @@ _OF_CALLS: Final = frozenset({"kind", "tool_name", "call_id", "input", "output",
 def read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
     """Reads a tool call. One without a name is a part of the call above it, or a call of which the name is unknown."""
     genai_span = genai_span_of(span, Role.TOOL, BY_SHAPE)
+    if named is not None and is_named_tool_of(span.name):
+        # What stands before `.tool` may be the agent. Who is used to Datadog's words has a resource for a name.
+        named = name_of(named_function(span.attributes)) or name_of(span.attributes.get(_RESOURCE)) or named
     genai_span.name = (
         first_line(values.get("tool_name", ()))
         or name_of(named)

@@ -171,3 +171,24 @@ def test_the_path_before_a_tools_name_is_no_part_of_it() -> None:
         "llm", 4, 1, 40, attributes={"span.type": "llm", "input.value": json.dumps([TOLD]), "output.value": "Paid."}
     )
     assert [call[0] for call in calls_of(asked, made, told)] == ["pay"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "tool"), [({"fn": "pay"}, "pay"), ({"resource.name": "pay"}, "pay"), ({"x": 1}, "shop")]
+)
+def test_before_the_word_tool_may_be_the_agents_name(attributes: dict[str, Any], tool: str) -> None:
+    assert called(run_of(agent_span(), span("shop.tool", 2, 1, attributes={**attributes, "input": GIVEN}))) == [tool]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("tool.state", "FAILED"), ("tool.status", "ERR"), ("tool.outcome", "crashed")]
+)
+def test_words_for_a_failure(key: str, value: str) -> None:
+    assert calls_of(span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, key: value})) == [("pay", PAY, "error")]
+
+
+def test_a_refusal_in_french() -> None:
+    refused = span(
+        "outil payer", 2, 1, attributes={"outil.paramètres": GIVEN, "outil.echec": True, "motif": "outil inconnu"}
+    )
+    assert called(run_of(agent_span(), refused)) == ["(payer)"]
