@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from collector.model.genai_span import AGENT, GROUP, TOOL, GenAISpan
+from collector.model.genai_span import AGENT, GROUP, MODEL, TOOL, GenAISpan
 
 MAX_CONTEXT_STEPS = 256
 """How many ancestors of an anchor are searched for its context."""
@@ -28,24 +28,57 @@ _NO_PARENT = frozenset({b""})
 
 
 def without_nodes(spans: dict[bytes, GenAISpan], parents: Mapping[bytes, bytes]) -> dict[bytes, GenAISpan]:
-    """Returns ``spans`` without agents that are nodes of a graph and have no tool execution below them.
+    """Returns ``spans`` without agents that are nodes of a graph and steps of the agent around them.
 
-    A node that only asks the model is a step of the agent around it, whose tools run in another node.
+    A node that only asks the model is one: its tools run in another node. So is one that only runs tools, where the agent
+    around it asks the model itself or in a step.
     """
-    nodes = {span.span_id for span in spans.values() if span.role is AGENT and span.tracing == "node"}
+    nodes = [span.span_id for span in spans.values() if span.role is AGENT and span.tracing == "node"]
     if not nodes:
         return spans
-    visited: set[bytes] = set()
-    for span in spans.values():
-        at = span.parent_span_id if span.role is TOOL else b""
-        while at and at not in visited:
-            visited.add(at)
-            above = spans.get(at)
-            if above is not None and above.role is AGENT:
-                nodes.discard(at)
-                break
-            at = parents.get(at, b"")
-    return {span_id: span for span_id, span in spans.items() if span_id not in nodes}
+    above: dict[bytes, bytes] = {}
+    acting = {_agent_above(span, spans, parents, above) for span in spans.values() if span.role is TOOL}
+    # What a tool asks a model is not its node's.
+    outside: dict[bytes, bytes] = {span.span_id: b"" for span in spans.values() if span.role is TOOL}
+    asking = {_agent_above(span, spans, parents, outside) for span in spans.values() if span.role is MODEL}
+    steps: set[bytes] = set()
+    only_acting: dict[bytes, list[bytes]] = {}
+    nodes.reverse()  # what is inside a node starts later
+    for node in nodes:
+        around = _agent_above(spans[node], spans, parents, above)
+        if node in asking and node in only_acting:
+            steps.update(only_acting.pop(node))
+            acting.add(node)
+        if node not in acting:
+            steps.add(node)
+            if node in asking:
+                asking.add(around)
+        elif node not in asking:
+            only_acting.setdefault(around, []).append(node)
+    for agent, inside in only_acting.items():
+        if agent and agent in asking:
+            steps.update(inside)
+    return {span_id: span for span_id, span in spans.items() if span_id not in steps}
+
+
+def _agent_above(
+    span: GenAISpan, spans: Mapping[bytes, GenAISpan], parents: Mapping[bytes, bytes], known: dict[bytes, bytes]
+) -> bytes:
+    """Returns the id of the nearest agent above the span, or b"". ``known`` are those from a parent on, itself included."""
+    path: list[bytes] = []
+    at = span.parent_span_id
+    while at and at not in known:
+        above = spans.get(at)
+        # If parents form a cycle, there is none.
+        known[at] = at if above is not None and above.role is AGENT else b""
+        path.append(at)
+        if known[at]:
+            break
+        at = parents.get(at, b"")
+    found = known.get(at, b"")
+    for visited in path:
+        known[visited] = found
+    return found
 
 
 class Ancestry:

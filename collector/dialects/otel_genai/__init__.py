@@ -37,6 +37,8 @@ from collector.payloads.values import MAX_NAME, first_name, name_of
 _AI_SERVICE: Final = "langchain4j.aiservices."  # Quarkus LangChain4j: followed by class and method, without attributes
 _SENTRY_TOOLS: Final = "gen_ai.request.available_tools"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
+_NODE: Final = "metadata.langgraph_node"
+"""The node in which a span began. langchain-azure-ai 1.2 (`enable_auto_tracing`) has every node of a graph as an agent."""
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
 _DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
 _STEPS: Final = frozenset({
@@ -76,6 +78,8 @@ def _operation_in_name(span: Span) -> str | None:
 def _read_agent(span: Span) -> GenAISpan:
     genai_span = _read_context(span, AGENT)
     genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(_agent_in_name(span.name))
+    if genai_span.name is not None and span.attributes.get(_NODE) == genai_span.name:
+        genai_span.tracing = "node"
     return genai_span
 
 
@@ -146,7 +150,7 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"gen_ai", _AI_SERVICE.encode()),
     attributes=frozenset({
-        *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.WORKFLOW_NAME,
+        *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.WORKFLOW_NAME, _NODE,
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
     }),
     prefixes=(PARAMETER,),

@@ -576,3 +576,43 @@ def test_the_conventions_leave_out_which_results_of_anthropic_are_failures(
     run = run_of(agent_span(), asking, model_span(number=3, at=20, input_messages=told, scope=scope))
     assert [call.status for call in run.trajectory.calls] == [status]
     assert doubts(run) == (["unobserved_results"] if status == "unset" else [])
+
+
+def test_nodes_of_a_graph_are_steps_of_the_agent_around_them() -> None:
+    """langchain-azure-ai 1.2 with `enable_auto_tracing`: nodes that ask and nodes that run tools, also of an agent inside."""
+
+    def node(name: str, number: int, parent: int, at: float, lasting: float = 8) -> Span:
+        attributes = {"metadata.langgraph_node": name}
+        return agent_span(name, number, parent, at=at, lasting=lasting, attributes=attributes)
+
+    spans = [
+        agent_span("planner", 1),
+        node("model", 2, 1, 1),
+        model_span([("c1", "pay", {})], 3, 2, at=2, lasting=5),
+        node("tools", 4, 1, 10),
+        tool_span("pay", {}, 5, 4, call_id="c1", at=11, lasting=5),
+        node("retrieve", 6, 1, 20),
+        node("model", 7, 1, 30),
+        model_span((), 8, 7, at=31, lasting=5),
+    ]
+    assert [(run.agent, called(run), doubts(run)) for run in runs_of(*spans)] == [("planner", ["pay"], [])]
+    clerk = [
+        node("clerk", 9, 1, 40, 50),
+        node("clerk", 10, 9, 41, 48),
+        node("model", 11, 10, 42),
+        model_span([("c2", "file", {})], 12, 11, at=43, lasting=5),
+        node("tools", 13, 10, 51),
+        tool_span("file", {}, 14, 13, call_id="c2", at=52, lasting=5),
+        node("model", 15, 10, 60),
+        model_span((), 16, 15, at=61, lasting=5),
+    ]
+    assert [(run.agent, called(run)) for run in runs_of(*spans, *clerk)] == [("planner", ["pay"]), ("clerk", ["file"])]
+
+
+def test_nodes_that_only_run_tools_are_agents_where_nothing_around_them_asks_a_model() -> None:
+    nodes = [
+        agent_span(name, number, 1, at=at, lasting=8, attributes={"metadata.langgraph_node": name})
+        for name, number, at in (("booking", 2, 1), ("billing", 4, 20))
+    ]
+    tools = [tool_span("book", {}, 3, 2, at=2, lasting=5), tool_span("bill", {}, 5, 4, at=21, lasting=5)]
+    assert [run.agent for run in runs_of(agent_span("shop", 1), *nodes, *tools)] == ["booking", "billing"]
