@@ -45,6 +45,8 @@ _CLASS_NAMES: Final = frozenset({"DynamicStructuredTool", "DynamicTool", "Struct
 _AGENT_CLASS: Final = re.compile(r"Agent\.workflow$")  # LlamaIndex: the class, not the agent's name
 # They never end the span of a tool that raises, so it is never exported.
 _LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.instrumentation.llamaindex"})
+_LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
+_INTERRUPT: Final = "GraphInterrupt"
 _RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')
 _RESULT_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 _FAILED_RESULT: Final = re.compile(r"""\s*(?:status='(?:failure|error)'|\{.*"is_error":\s*true\}\s*$)""", re.DOTALL)
@@ -102,7 +104,11 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.tracing = "lossy" if span.scope.name in _LOSSY_SCOPES else ""
     recorded = get(semconv.TOOL_CALL_ARGUMENTS)
     genai_span.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
-    genai_span.is_pending = recorded is not None and get(semconv.TOOL_CALL_RESULT, output) is None
+    if get(semconv.TOOL_CALL_RESULT, output) is None and _has_not_failed(genai_span):
+        genai_span.is_pending = recorded is not None
+        # Of LangChain's tools 0.33 records neither that they failed nor that they were interrupted.
+        if span.scope.name == _LANGCHAIN and _INPUT in span.attributes:
+            genai_span.tracing = "told"
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(_RESULT_CALL_ID, output)
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
@@ -112,6 +118,11 @@ def _read_tool(span: Span) -> GenAISpan:
     elif (told := failure_in_message(output)) is not None:
         genai_span.status, genai_span.refusal = "error", told.refusal
     return genai_span
+
+
+def _has_not_failed(genai_span: GenAISpan) -> bool:
+    """Whether the call has no error but that of an interrupt, with which LangGraph waits for a human."""
+    return genai_span.status != "error" or (genai_span.error_type or "").endswith(_INTERRUPT)
 
 
 def _read_workflow_tool(span: Span) -> GenAISpan | None:

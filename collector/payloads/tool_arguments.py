@@ -349,4 +349,18 @@ def arguments_of_callback(record: Mapping[Any, Any]) -> tuple[object, str | None
     inputs, text, kwargs = record.get("inputs"), record.get("input_str"), record.get("kwargs")
     if not isinstance(inputs, Mapping) and isinstance(text, str):
         inputs = parse_repr(text)
+    if isinstance(inputs, Mapping):
+        inputs = {key: value for key, value in inputs.items() if not _is_injected(value)}
     return inputs, name_of(kwargs.get("tool_call_id")) if isinstance(kwargs, Mapping) else None
+
+
+def _is_injected(value: object) -> bool:
+    """Whether the value is LangChain's messages, or a graph's state with them: LangGraph gives it to a tool that declares
+    `InjectedState`, and no model writes it. LangChain before 1.0 records it among the arguments.
+    """
+    messages = value.get("messages") if isinstance(value, Mapping) else value
+    return isinstance(messages, list) and bool(messages) and all(_is_langchain_object(one) for one in messages)
+
+
+def _is_langchain_object(value: object) -> bool:
+    return isinstance(value, Mapping) and value.get("lc") == 1 and value.get("type") == "constructor"

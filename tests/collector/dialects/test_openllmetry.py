@@ -361,3 +361,46 @@ def test_a_call_asked_for_in_the_words_of_a_flattened_answer_is_not_overlooked(g
     run = run_of(span("POST", 1, lasting=100), span("openai.chat", 2, 1, attributes=answers))
     assert [call.name for call in run.trajectory.calls] == read
     assert doubts(run) == ["unobserved_results" if read else "unrecorded_calls"]
+
+
+_LANGCHAIN = "opentelemetry.instrumentation.langchain"
+
+
+def test_a_state_that_langgraph_injects_is_no_argument() -> None:
+    """OpenLLMetry with LangGraph 0.6: ``state``, and ``log`` of an `InjectedState("messages")`."""
+    message = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "HumanMessage"], "kwargs": {}}
+    inputs = {"city": "Paris", "state": {"messages": [message], "remaining_steps": 9}, "log": [message], "tags": ["a"]}
+    given = {
+        "traceloop.entity.name": "get",
+        "traceloop.entity.input": json.dumps({"input_str": "{}", "inputs": inputs}),
+    }
+    assert read_tool(tl("tool", "get.tool", 2, 1, attributes=given))[2] == {"city": "Paris", "tags": ["a"]}
+
+
+@pytest.mark.parametrize(("output", "expected"), [(None, ["unobserved_results"]), ('{"output": "x"}', [])])
+def test_a_tool_of_langchain_without_an_output_may_have_failed(output: str | None, expected: list[str]) -> None:
+    """Release 0.33 does not hear of errors: its span ends with that of the node around it."""
+    attributes = {"traceloop.entity.name": "get", "traceloop.entity.input": '{"input_str": "{}", "inputs": {}}'}
+    if output is not None:
+        attributes["traceloop.entity.output"] = output
+    tool = tl("tool", "get.tool", 2, 1, at=5, attributes=attributes, scope=_LANGCHAIN)
+    run = run_of(tl("workflow", "graph.workflow", 1, lasting=100), tool)
+    assert doubts(run) == expected
+
+
+@pytest.mark.parametrize(("error", "expected"), [("KeyError", ["get"]), ("GraphInterrupt", ["(get)"])])
+def test_a_call_whose_failure_ended_the_run_has_run_and_one_that_was_interrupted_waits(
+    error: str, expected: list[str]
+) -> None:
+    given = '{"input_str": "{}", "inputs": {"city": "Rome"}, "kwargs": {"tool_call_id": "c1"}}'
+    attributes = {
+        "traceloop.entity.name": "get",
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "get",
+        "gen_ai.tool.call.arguments": given,
+        "error.type": error,
+    }
+    graph = tl("workflow", "graph.workflow", 1, lasting=100, status=2)
+    asked = model_span([("c1", "get", {"city": "Rome"})], 3, at=1, lasting=2)
+    tool = tl("tool", "execute_tool get", 2, 1, at=5, attributes=attributes, scope=_LANGCHAIN, status=2, message="gone")
+    assert called(run_of(graph, asked, tool)) == expected
