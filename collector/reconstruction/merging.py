@@ -43,6 +43,7 @@ from collector.reconstruction.requested_calls import (
     covers_requests,
     in_causal_order,
     requested_calls,
+    were_asked_at_once,
 )
 from collector.reconstruction.unrecorded_calls import has_unrecorded_calls
 from scorers.trajectory import Status
@@ -84,6 +85,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
                 run.has_unrecorded_calls = True
         _doubt_asked_inside(run, calls, requested)
         _doubt_unasked(run, calls, requested)
+        run.turns_are_ordered = run.turns_are_ordered and not were_asked_at_once(requested, run.asked_inside)
         if any(model.tracing == "memory" for model in models):
             run.has_unrecorded_calls |= history.is_partly_unread
     # Without a model span, the transcript in the agent's span is all that may tell of requests.

@@ -6,7 +6,7 @@ Ids are those of one turn: a model may use them again in the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,7 @@ from collector.payloads.messages import ToolCallPart, tool_call_parts
 from collector.payloads.offered_tools import FITS, Fit
 from collector.payloads.tool_results import ResultStatus, ToolResult
 from collector.payloads.values import Arguments, are_several_objects, parse_arguments, parse_json
-from collector.reconstruction.drafts import DraftCall, by_start
+from collector.reconstruction.drafts import DraftCall, by_start, latest_start
 
 MAX_REQUESTED: Final = 10_000
 """How many calls requested by the models of one run are read; where there are more, calls are unrecorded."""
@@ -201,3 +201,24 @@ def in_causal_order(models: Sequence[GenAISpan]) -> tuple[list[GenAISpan], bool]
     known = {id(model): len(calls_in_history(model.history)) if model.history is not None else 0 for model in models}
     ordered.sort(key=lambda model: known[id(model)])
     return ordered, len(set(known.values())) == len(models)
+
+
+def were_asked_at_once(requested: Iterable[RequestedCall], inside: Collection[bytes]) -> bool:
+    """Whether two requests to models that asked for calls ran at once by one clock, as those of a graph's parallel branches do:
+    neither was told what came of the other's calls. ``inside`` are the ids of requests that tools made.
+    """
+    asked = {call.model.span_id: call.model for call in requested if call.model.span_id not in inside}
+    latest: GenAISpan | None = None
+    for model in sorted(asked.values(), key=by_start):
+        if (
+            latest is not None
+            and latest_start(model.start_ns) < latest.end_ns
+            and model.resource is latest.resource
+            and model.instrumentation == latest.instrumentation
+            and latest.span_id != model.parent_span_id
+            and "memory" not in (model.tracing, latest.tracing)
+        ):
+            return True
+        if latest is None or model.end_ns > latest.end_ns:
+            latest = model
+    return False

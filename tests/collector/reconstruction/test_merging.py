@@ -23,6 +23,7 @@ from tests.builders import (
     runs_of,
     span,
     span_id,
+    steps,
     tool_span,
     user,
 )
@@ -682,3 +683,18 @@ def test_a_call_whose_arguments_a_parser_of_json_refused_did_not_run(
     )
     assert [call.executed for call in run.trajectory.calls] == [executed]
     assert [name for name in doubts(run) if name != "unreadable_arguments"] == expected
+
+
+@pytest.mark.parametrize(("at", "expected"), [(2, [0, 0, 1]), (35, [0, 1, 2])])
+def test_requests_that_ran_at_once_do_not_order_the_calls_that_they_asked_for(at: int, expected: list[int]) -> None:
+    """Two branches of a graph, whose agents have no spans of their own."""
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", {})], 3, at=1, lasting=10),
+        model_span([("c2", "pack", {})], 4, at=at, lasting=8),
+        tool_span("pay", {}, 5, call_id="c1", at=at + 13, lasting=10),
+        tool_span("pack", {}, 6, call_id="c2", at=at + 12, lasting=10),
+        model_span([("c3", "ship", {})], 7, at=60, lasting=5),
+        tool_span("ship", {}, 8, call_id="c3", at=70, lasting=5),
+    )
+    assert sorted(steps(run)) == expected
