@@ -257,7 +257,10 @@ def _in_message_to_tool(messages: Sequence[Any]) -> Mapping[Any, Any] | None:
     """Returns the object that is the content of the only message, which is to a tool or of one; None if there is none."""
     if len(messages) != 1 or not isinstance(messages[0], Mapping) or messages[0].get("role") != "tool":
         return None
-    content = parse_any(messages[0].get("content"))
+    content, parts = messages[0].get("content"), messages[0].get("parts")
+    if content is None and isinstance(parts, (list, tuple)) and len(parts) == 1 and isinstance(parts[0], Mapping):
+        content = parts[0].get("arguments") if parts[0].get("type") == "tool_call" else None
+    content = parse_any(content)
     return content if isinstance(content, Mapping) else None
 
 
@@ -339,7 +342,10 @@ def arguments_of_crew(given: object) -> object:
 
 
 def arguments_told(messages: object) -> object:
-    """Returns the arguments in the input of a call that is one message of the tool (TanStack AI 0.58); else None."""
+    """Returns the arguments in the input of a call that is one message of the tool; else None.
+
+    It is the message (TanStack AI 0.58), or the call is a part of it (Strands 1.34 with the conventions of its day).
+    """
     parsed = parse_any(messages) if messages else None
     return _in_message_to_tool(parsed) if isinstance(parsed, list) else None
 

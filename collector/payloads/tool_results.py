@@ -226,6 +226,15 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
     return ToolResult(call_id, failed or _FAILURE.match(value[:200]) is not None, find_refusal(value), None, is_open)
 
 
+def response_told(messages: object) -> object:
+    """Returns the result in the output of a call that is one message of the tool, which is a part of it; else None."""
+    parsed = parse_any(messages) if messages else None
+    message = parsed[0] if isinstance(parsed, list) and len(parsed) == 1 else None
+    parts = message.get("parts") if isinstance(message, Mapping) else None
+    part = parts[0] if isinstance(parts, (list, tuple)) and len(parts) == 1 else None
+    return part.get("response") if isinstance(part, Mapping) else None
+
+
 def _is_of_human(extra: object) -> bool:
     """Whether LangChain's human in the loop (1.3) made the message of a result: the call did not run, whatever the words."""
     return isinstance(extra, Mapping) and extra.get("lc_source") == "hitl_interrupt_decision"

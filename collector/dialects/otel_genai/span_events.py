@@ -48,8 +48,8 @@ def _body(event: SpanEvent, keys: Sequence[str]) -> dict[str, Any]:
 
 
 def event_value(span: Span, event_name: str, key: str) -> object:
-    """Returns an attribute of the last event of that name; None if there is none."""
+    """Returns an attribute of the last event of that name that has it; None if there is none."""
     for event in reversed(span.events):
-        if event.name == event_name:
-            return event.attributes.get(key)
+        if event.name == event_name and key in event.attributes:
+            return event.attributes[key]
     return None

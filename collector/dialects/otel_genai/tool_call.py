@@ -25,7 +25,13 @@ from collector.payloads.messages import tool_call_parts
 from collector.payloads.refusals import Refusal
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
-from collector.payloads.tool_results import failure_in_message, is_in_place_of_result, is_mcp_failure, tool_result
+from collector.payloads.tool_results import (
+    failure_in_message,
+    is_in_place_of_result,
+    is_mcp_failure,
+    response_told,
+    tool_result,
+)
 from collector.payloads.values import first_value, known_name_of, name_of, parse_json
 from scorers.trajectory import Status
 
@@ -84,9 +90,7 @@ def read_tool(span: Span) -> GenAISpan:
         genai_span.arguments, call_id = arguments_of_record(genai_span.arguments)
         genai_span.call_id = genai_span.call_id or call_id
     if genai_span.arguments is None and span.events:
-        genai_span.arguments = _arguments_in_message(
-            event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
-        )
+        genai_span.arguments = _arguments_in_events(span)
     if genai_span.arguments is None:
         genai_span.arguments = _other_arguments(attributes)
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
@@ -103,9 +107,7 @@ def read_tool(span: Span) -> GenAISpan:
         strands_status is None and span.scope.name.startswith(_STRANDS) and semconv.TOOL_CALL_RESULT not in attributes
     )
     if strands_status == "error":
-        genai_span.status = "error"
-        told = event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
-        genai_span.refusal = genai_span.refusal or tool_result(None, told).refusal
+        _read_failure_of_strands(genai_span, span)
     elif genai_span.status == "error":
         _read_failure(genai_span, result)
         if genai_span.scope != _LIVEKIT and _has_no_words(span):
@@ -187,6 +189,31 @@ def _read_failure(genai_span: GenAISpan, result: object) -> None:
     # LiveKit has one type for any failure, and neither words nor arguments where it may not record content.
     if genai_span.arguments in (None, "") and (result or genai_span.scope == _LIVEKIT):
         doubt_start(genai_span)
+
+
+def _read_failure_of_strands(genai_span: GenAISpan, span: Span) -> None:
+    """Read why a call failed in Strands, which writes `Error: ` before what a tool raised.
+
+    The words of a hook that cancels a call (1.x) are its own, and nothing else tells them from those of a tool that answers
+    that it failed: neither raises anything, which 1.62 records.
+    """
+    was_raised, genai_span.status = genai_span.status == "error", "error"
+    words = event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
+    if words is None:
+        messages = event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.OUTPUT_MESSAGES)
+        words = response_told(span.attributes.get(semconv.OUTPUT_MESSAGES) if messages is None else messages)
+    told = tool_result(None, words)
+    genai_span.refusal = genai_span.refusal or told.refusal
+    if genai_span.refusal is None and words is not None and not told.failed and not was_raised:
+        genai_span.refusal = Refusal(is_sure=False)
+
+
+def _arguments_in_events(span: Span) -> object:
+    """Returns the arguments in a message about the call, or in the messages of the conventions of 1.37 (Strands 1.x)."""
+    content = event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
+    if content is not None:
+        return _arguments_in_message(content)
+    return arguments_told(event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.INPUT_MESSAGES))
 
 
 def _arguments_in_message(content: object) -> object:

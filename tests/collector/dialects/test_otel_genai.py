@@ -163,6 +163,50 @@ def test_strands_tells_in_an_event_that_arguments_did_not_fit() -> None:
     assert called(run_of(agent_span(), call)) == ["(pay)"]
 
 
+STRANDS_DETAILS = "gen_ai.client.inference.operation.details"
+
+
+def strands_messages(key: str, part: dict[str, Any]) -> Any:
+    return STRANDS_DETAILS, {key: json.dumps([{"role": "tool", "parts": [part]}])}
+
+
+def test_strands_records_arguments_and_words_of_a_failure_in_two_events_of_one_name() -> None:
+    part = {"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"order": 7}}
+    asked = strands_messages("gen_ai.input.messages", part)
+    told = strands_messages(
+        "gen_ai.output.messages",
+        {"type": "tool_call_response", "id": "c1", "response": [{"text": "Unknown tool: pay"}]},
+    )
+    call = tool_span("pay", events=[asked, told], status=1, attributes={"gen_ai.tool.status": "error"})
+    assert read_tool(call)[2:] == ({"order": 7}, "error")
+    assert called(run_of(agent_span(), call)) == ["(pay)"]
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "calls", "expected"),
+    [
+        ("after office hours", {}, ["pay"], ["uncertain_execution"]),
+        ("tool cancelled by user", {}, ["(pay)"], []),
+        ("Error: ValueError - declined", {}, ["pay"], []),
+        ("declined", {"status": 2}, ["pay"], []),
+    ],
+    ids=["words of one's own", "no words", "raised", "raised in 1.62"],
+)
+def test_strands_tells_of_a_call_that_a_hook_cancelled_like_of_one_that_failed(
+    words: str, more: dict[str, Any], calls: list[str], expected: list[str]
+) -> None:
+    told = {"type": "tool_call_response", "id": "c1", "response": [{"text": words}]}
+    for event in (
+        ("gen_ai.choice", {"message": json.dumps([{"text": words}])}),
+        strands_messages("gen_ai.output.messages", told),
+    ):
+        call = tool_span(
+            "pay", {"order": 7}, events=[event], attributes={"gen_ai.tool.status": "error"}, **{"status": 1, **more}
+        )
+        run = run_of(agent_span(), call)
+        assert (called(run), doubts(run)) == (calls, expected)
+
+
 def test_strands_records_no_status_of_a_call_that_waits_for_an_answer() -> None:
     call = tool_span("pay", {"order": 7}, 4, at=20, status=1, call_id="c1", scope="strands")
     run = run_of(agent_span(), model_span([("c1", "pay", {"order": 7})], 3, at=0), call)
