@@ -17,11 +17,13 @@ from collector.model.genai_span import (
     Role,
     compare_with_offered,
     context_span_of,
+    doubt_outcome,
     genai_span_of,
     model_span_of,
 )
 from collector.model.span import Span
-from collector.payloads.refusals import find_refusal
+from collector.payloads.refusals import find_refusal, guardrail_refusal
+from collector.payloads.tool_results import is_in_place_of_result, tool_result
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "logfire"
@@ -31,6 +33,7 @@ _FUNCTIONS_SCOPE: Final = "logfire"
 _NAME: Final = "name"
 _INPUT: Final = "input"
 _ERROR: Final = "error"
+_MCP: Final = "mcp_data"  # the server's name; "null" for a function
 _GROUP: Final = "group_id"
 _RESPONSE: Final = "response"
 _OUTPUT: Final = "output"
@@ -138,7 +141,19 @@ def _read_tool(span: Span) -> GenAISpan:
     if (error := get(_ERROR)) is not None:
         genai_span.status = "error"
         genai_span.refusal = find_refusal(error) if type(error) is str else None
+    else:
+        _read_answer(genai_span, get(_OUTPUT), is_of_server=get(_MCP, "null") != "null")
     return genai_span
+
+
+def _read_answer(genai_span: GenAISpan, output: object, *, is_of_server: bool) -> None:
+    """Read what was given to the model, where OpenAI's SDK records no error: of an MCP server's it never does."""
+    if is_in_place_of_result(output):
+        genai_span.status, genai_span.refusal = "error", tool_result(None, output).refusal
+    elif is_of_server and tool_result(None, output).failed:
+        doubt_outcome(genai_span)
+    else:
+        genai_span.refusal = guardrail_refusal(genai_span.scope, output)
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
@@ -153,7 +168,18 @@ DIALECT: Final = Dialect(
     scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE, _MAGENTIC_SCOPE),
     read_span=read_span,
     attributes=frozenset(
-        {_NAME, _INPUT, _OUTPUT, _ERROR, _GROUP, _RESPONSE, _RAW_INPUT, semconv.OPERATION_NAME, semconv.ERROR_TYPE}
+        {
+            _NAME,
+            _INPUT,
+            _OUTPUT,
+            _ERROR,
+            _MCP,
+            _GROUP,
+            _RESPONSE,
+            _RAW_INPUT,
+            semconv.OPERATION_NAME,
+            semconv.ERROR_TYPE,
+        }
     ),
     whole_scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE, _MAGENTIC_SCOPE),
     output_attributes=(_RESPONSE, "final_result"),

@@ -24,7 +24,7 @@ from collector.model.genai_span import (
 )
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
-from collector.payloads.refusals import MAX_CHARS, find_refusal, refuses, settled_by_parameters
+from collector.payloads.refusals import MAX_CHARS, find_refusal, guardrail_refusal, refuses, settled_by_parameters
 from collector.payloads.span_names import is_handoff
 from collector.payloads.text_calls import requests_action
 from collector.payloads.tool_arguments import arguments_of_crew, is_positional, is_schema, tool_arguments
@@ -176,6 +176,8 @@ def _read_refusal(genai_span: GenAISpan, output: object) -> None:
         refusal = find_refusal(output)
         if refusal is not None and refusal.tool is not None and refuses(refusal, name) == "yes":
             genai_span.status, genai_span.refusal = "error", refusal
+    if genai_span.status != "error" and genai_span.refusal is None:
+        genai_span.refusal = guardrail_refusal(genai_span.scope, output)
 
 
 def _read_event(span: Span) -> GenAISpan:

@@ -14,8 +14,9 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.refusals import guardrail_refusal
 from collector.payloads.tool_arguments import arguments_of_callback
-from collector.payloads.tool_results import failure_in_message
+from collector.payloads.tool_results import failure_in_message, is_in_place_of_result, tool_result
 from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
 
 NAME: Final = "openllmetry"
@@ -117,12 +118,22 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.status = "error"
     elif (told := failure_in_message(output)) is not None:
         genai_span.status, genai_span.refusal = "error", told.refusal
+    elif genai_span.status != "error":
+        _read_result(genai_span, get(semconv.TOOL_CALL_RESULT, output))
     return genai_span
 
 
 def _has_not_failed(genai_span: GenAISpan) -> bool:
     """Whether the call has no error but that of an interrupt, with which LangGraph waits for a human."""
     return genai_span.status != "error" or (genai_span.error_type or "").endswith(_INTERRUPT)
+
+
+def _read_result(genai_span: GenAISpan, result: object) -> None:
+    """Read what the OpenAI Agents SDK gave its model: the span ends well, also if an MCP server told of a failure."""
+    if is_in_place_of_result(result):
+        genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
+    else:
+        genai_span.refusal = guardrail_refusal(genai_span.scope, result)
 
 
 def _read_workflow_tool(span: Span) -> GenAISpan | None:

@@ -169,6 +169,24 @@ _OF_ANY_FAILURE: Final = re.compile(
     r"|Tool execution failed\. Error details are redacted"
     r"|^An internal error occurred\.$"
 )
+_OPENAI_AGENTS: Final = re.compile(r"openai[_-]agents")
+"""In the names of all scopes of instrumentations of the OpenAI Agents SDK."""
+_GUARDRAIL: Final = re.compile(
+    r"(?i)\b(?:blocked|disallowed|forbidden|prohibited|guardrails?)\b|\bnot (?:be )?(?:allowed|authori[sz]ed|permitted)\b"
+    r"|\b(?:against|breaks|by|violates) (?:our |the |this )?(?:\w+ )?polic(?:y|ies)\b|\bbefore calling (?:this|the) tool\b"
+)
+
+
+def guardrail_refusal(scope: str, output: object) -> Refusal | None:
+    """Returns that a call of the OpenAI Agents SDK may have been refused, if its output may be the words of a guardrail.
+
+    One that rejects a call (``reject_content``, 0.4 and later) gives a text of its own in place of the result, and the span
+    ends well: nothing else tells it from what the tool itself may have answered.
+    """
+    if type(output) is not str or len(output) > MAX_DENIAL or output[:1] in ("{", "["):
+        return None
+    is_open = _OPENAI_AGENTS.search(scope) is not None and _GUARDRAIL.search(output) is not None
+    return Refusal(is_sure=False) if is_open else None
 
 
 def find_refusal(message: str) -> Refusal | None:

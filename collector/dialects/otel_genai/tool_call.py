@@ -22,7 +22,7 @@ from collector.model.genai_span import (
 from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, has_returned_error, parameters_of
 from collector.payloads.messages import tool_call_parts
-from collector.payloads.refusals import Refusal
+from collector.payloads.refusals import Refusal, guardrail_refusal
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
 from collector.payloads.tool_results import (
@@ -109,18 +109,19 @@ def read_tool(span: Span) -> GenAISpan:
     if strands_status == "error":
         _read_failure_of_strands(genai_span, span)
     elif genai_span.status == "error":
-        _read_failure(genai_span, result)
-        if genai_span.scope != _LIVEKIT and _has_no_words(span):
-            doubt_failure(genai_span)
+        _read_failure(genai_span, span, result)
+    elif genai_span.refusal is None:
+        genai_span.refusal = guardrail_refusal(genai_span.scope, result)
     return genai_span
 
 
 def _tells_failure(status: Status, attributes: Mapping[str, Any]) -> bool:
     """Whether what a call returned says that it failed, and the span's own status does not."""
     result = attributes.get(semconv.TOOL_CALL_RESULT)
-    if is_mcp_failure(result) or failure_in_message(result) is not None:  # the latter: Splunk's util-genai 0.1
+    # The second: Splunk's util-genai 0.1. The last: a server of MCP, and OpenAI Agents, whose spans end well all the same.
+    if is_mcp_failure(result) or failure_in_message(result) is not None or is_in_place_of_result(result):
         return True
-    return status == "unset" and (is_in_place_of_result(result) or has_returned_error(attributes))
+    return status == "unset" and has_returned_error(attributes)
 
 
 def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
@@ -183,12 +184,14 @@ def _has_no_words(span: Span) -> bool:
     )
 
 
-def _read_failure(genai_span: GenAISpan, result: object) -> None:
+def _read_failure(genai_span: GenAISpan, span: Span, result: object) -> None:
     if result and genai_span.refusal is None:
         genai_span.refusal = tool_result(None, result).refusal  # Google ADK
     # LiveKit has one type for any failure, and neither words nor arguments where it may not record content.
     if genai_span.arguments in (None, "") and (result or genai_span.scope == _LIVEKIT):
         doubt_start(genai_span)
+    if genai_span.scope != _LIVEKIT and _has_no_words(span):
+        doubt_failure(genai_span)
 
 
 def _read_failure_of_strands(genai_span: GenAISpan, span: Span) -> None:

@@ -33,6 +33,25 @@ def test_an_error_tells_whether_the_tool_ran(error: str, expected: str) -> None:
     assert called(run_of(agent_span(), failed)) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("server", "output", "status", "expected"),
+    [
+        ('{"server":"till"}', '{"type":"text","text":"Error executing tool pay: declined"}', "error", []),
+        ('{"server":"till"}', '{"type":"text","text":"Error: declined"}', "unset", ["unobserved_results"]),
+        ('{"server":"till"}', '{"type":"text","text":"paid"}', "unset", []),
+        ("null", "Error: declined", "unset", []),
+        ("null", "Payments are not permitted on Sundays.", "unset", ["uncertain_execution"]),
+        ("null", '{"note": "Payments are not permitted on Sundays."}', "unset", []),
+    ],
+)
+def test_an_answer_of_a_server_or_of_a_guardrail_is_no_error_of_the_sdks(
+    server: str, output: str, status: str, expected: list[str]
+) -> None:
+    values = {"name": "pay", "input": "{}", "output": output, "mcp_data": server}
+    run = run_of(agent_span(), agents("Function: {name}", 2, 1, attributes=values))
+    assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], status, expected)
+
+
 def test_a_run() -> None:
     response = {
         "output": [{"type": "function_call", "call_id": "c1", "name": "pay", "arguments": '{"n": 1}'}],

@@ -549,6 +549,24 @@ def test_openai_agents_for_js_0_8_keeps_arguments_that_do_not_fit_and_says_so() 
 
 
 @pytest.mark.parametrize(
+    ("scope", "output", "expected"),
+    [
+        ("openinference.instrumentation.openai_agents", "Call blocked: it holds a password", ["uncertain_execution"]),
+        ("@arizeai/openinference-instrumentation-openai-agents", "Not allowed here.", ["uncertain_execution"]),
+        ("openinference.instrumentation.openai_agents", "The road is open.", []),
+        ("openinference.instrumentation.openai_agents", "The road is blocked. " + "x" * 400, []),
+        ("openinference.instrumentation.agno", "The road is blocked.", []),
+    ],
+)
+def test_a_guardrail_of_openai_agents_answers_in_place_of_the_tool(
+    scope: str, output: str, expected: list[str]
+) -> None:
+    attributes = {"tool.name": "pay", "input.value": "{}", "output.value": output}
+    run = run_of(agent_span(), oi("TOOL", "pay", 2, 1, attributes=attributes, status=1, scope=scope))
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
+@pytest.mark.parametrize(
     ("told", "expected"),
     [
         ("Error executing tool pay: card declined", ("error", True)),

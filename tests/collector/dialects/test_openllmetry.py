@@ -404,3 +404,20 @@ def test_a_call_whose_failure_ended_the_run_has_run_and_one_that_was_interrupted
     asked = model_span([("c1", "get", {"city": "Rome"})], 3, at=1, lasting=2)
     tool = tl("tool", "execute_tool get", 2, 1, at=5, attributes=attributes, scope=_LANGCHAIN, status=2, message="gone")
     assert called(run_of(graph, asked, tool)) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "expected"),
+    [
+        ('{"type": "text", "text": "Error executing tool pay: declined"}', "error", []),
+        ("This is against our policy.", "ok", ["uncertain_execution"]),
+        ("paid", "ok", []),
+    ],
+)
+def test_openai_agents_ends_the_span_well_whatever_a_server_or_a_guardrail_answers(
+    told: str, status: str, expected: list[str]
+) -> None:
+    values = {"gen_ai.tool.name": "pay", "gen_ai.tool.call.arguments": "{}", "gen_ai.tool.call.result": told}
+    pay = tl("tool", "pay.tool", 2, 1, attributes=values, status=1, scope="opentelemetry.instrumentation.openai_agents")
+    run = run_of(tl("agent", "shop.agent", 1), pay)
+    assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], status, expected)

@@ -660,3 +660,21 @@ def test_nodes_that_only_run_tools_are_agents_where_nothing_around_them_asks_a_m
     ]
     tools = [tool_span("book", {}, 3, 2, at=2, lasting=5), tool_span("bill", {}, 5, 4, at=21, lasting=5)]
     assert [run.agent for run in runs_of(agent_span("shop", 1), *nodes, *tools)] == ["booking", "billing"]
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "expected"),
+    [
+        ('{"type": "text", "text": "Error executing tool pay: declined"}', "error", []),
+        ("Remove the card's number before calling this tool.", "ok", ["uncertain_execution"]),
+        ("paid", "ok", []),
+    ],
+)
+@pytest.mark.parametrize("instrumentation", ["openai_agents", "genai.openai_agents"])
+def test_openai_agents_ends_the_span_well_whatever_a_server_or_a_guardrail_answers(
+    told: str, status: str, expected: list[str], instrumentation: str
+) -> None:
+    scope = f"opentelemetry.instrumentation.{instrumentation}"
+    pay = tool_span("pay", {"n": 1}, status=1, scope=scope, attributes={"gen_ai.tool.call.result": told})
+    run = run_of(agent_span(), pay)
+    assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], status, expected)
