@@ -53,6 +53,11 @@ _BLOCKED: Final = re.compile(
 )
 """Words of what a callback before the tool answers in its place, as in ADK's documentation: the tool's span has them as its
 result. A tool may say so, too."""
+_ENDS_RUN: Final = ("exit_loop", "transfer_to_agent", "set_model_response")
+"""ADK's own functions, after which it may not ask the model again."""
+_RETURNS_AT_ONCE: Final = ("LongRunningFunctionTool", "AgentTool")
+"""Types of tools that run without a confirmation. After the first ADK waits, and after the second if it is told to."""
+_TYPE: Final = "gen_ai.tool.type"
 _TOLD_FAILURE: Final = "TOOL_ERROR"
 """The type of an error that the result tells: the tool's answer, or ADK's own refusal of arguments."""
 
@@ -92,6 +97,9 @@ def _read_tool(span: Span) -> GenAISpan:
     answer = result if result not in (None, *_EMPTY) else get(semconv.TOOL_CALL_RESULT)
     if genai_span.refusal is None and type(answer) is str and _BLOCKED.search(answer, 0, MAX_DENIAL) is not None:
         genai_span.refusal = Refusal(is_sure=False)
+    # Without content nothing says that it waits for a human's confirmation, but that the model is not asked again.
+    is_silent = genai_span.arguments is None and answer in (None, *_EMPTY) and genai_span.status != "error"
+    genai_span.is_pending = is_silent and genai_span.name not in _ENDS_RUN and get(_TYPE) not in _RETURNS_AT_ONCE
     return genai_span
 
 
@@ -135,7 +143,7 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     whole_scopes=(_SCOPE,),
     attributes=frozenset({
-        _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE, _SESSION, _CALL_ID, semconv.AGENT_NAME, semconv.OPERATION_NAME,
+        _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE, _SESSION, _CALL_ID, _TYPE, semconv.AGENT_NAME, semconv.OPERATION_NAME,
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_RESULT, semconv.TOOL_DESCRIPTION, semconv.ERROR_TYPE,
     }),
     output_attributes=(_RESPONSE,),

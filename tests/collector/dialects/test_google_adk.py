@@ -105,6 +105,35 @@ def test_what_a_callback_answers_in_place_of_the_tool(answer: Any, expected: lis
     assert (called(run), doubts(run)) == (["pay"], expected)
 
 
+@pytest.mark.parametrize(
+    ("tool", "more", "expected"),
+    [
+        ("pay", {}, ["other_traces", "uncertain_execution"]),
+        (
+            "pay",
+            {f"{ADK}.tool_call_args": "{}", f"{ADK}.tool_response": "{}"},
+            ["other_traces", "uncertain_execution"],
+        ),
+        ("pay", {"gen_ai.tool.call.result": '{"paid": true}'}, []),
+        ("pay", {"gen_ai.tool.type": "LongRunningFunctionTool"}, []),
+        ("exit_loop", {}, []),
+    ],
+)
+def test_without_content_a_call_that_ends_the_run_may_wait_for_a_confirmation(
+    tool: str, more: dict[str, str], expected: list[str]
+) -> None:
+    attributes = {**TOOL, "gen_ai.tool.name": tool, "gen_ai.tool.type": "FunctionTool", **more}
+    request = {"gen_ai.operation.name": "generate_content"}
+    spans = [
+        adk("invoke_agent till", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}),
+        adk("generate_content gemini-2.5-pro", 2, 1, 1, 5, attributes=request),
+        adk(f"execute_tool {tool}", 3, 1, 10, attributes=attributes),
+    ]
+    assert doubts(run_of(*spans)) == expected
+    answered = run_of(*spans, adk("generate_content gemini-2.5-pro", 4, 1, 30, 5, attributes=request))
+    assert (called(answered), doubts(answered)) == ([tool], [])
+
+
 def test_the_span_of_a_turns_merged_results_is_not_a_call() -> None:
     merged = adk("execute_tool (merged)", 2, 1, attributes={**TOOL, "gen_ai.tool.name": "(merged tools)"})
     assert dialects.read_span(merged) is IGNORED
