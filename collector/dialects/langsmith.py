@@ -64,9 +64,10 @@ def _is_of_openai(span: Span) -> bool:
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    genai_span.name = first_name(span.attributes, semconv.TOOL_NAMES) or name_of(span.name)
+    named = first_name(span.attributes, semconv.TOOL_NAMES)
+    genai_span.name = named or name_of(span.name)
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    genai_span.arguments = tool_arguments(get(_INPUT))
+    genai_span.arguments = tool_arguments(get(_INPUT), tool=named)
     if genai_span.arguments == _NOTHING:
         genai_span.arguments = None
     if genai_span.status != "error":

@@ -138,7 +138,7 @@ def _read_tool(span: Span) -> GenAISpan:
     if genai_span.call_id is None:
         genai_span.call_id = find_text(_LANGCHAIN_CALL_ID, get(_OUTPUT))
     parameters = get(_TOOL_PARAMETERS)  # a schema in some instrumentors, the arguments in others
-    genai_span.arguments = tool_arguments(arguments_of_crew(get(_INPUT)), parameters)
+    genai_span.arguments = tool_arguments(arguments_of_crew(get(_INPUT)), parameters, name_of(get(_TOOL_NAME)))
     if genai_span.arguments is None and parameters is not None and not is_schema(parameters):
         genai_span.arguments = parse_any(parameters)
     if genai_span.arguments is None and span.scope.name == _PIPECAT:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple
 
-from collector.payloads.tool_arguments import fits_parameters, is_schema
+from collector.payloads.tool_arguments import fits_parameters, is_name_of, is_schema
 
 MAX_CHARS: Final = 2_000
 """How much of a message is searched."""
@@ -233,13 +233,11 @@ def refuses(refusal: Refusal | None, tool_name: str | None) -> Literal["yes", "n
 
 
 def _is_same(name: str, tool_name: str) -> bool:
-    """Whether both name one tool: frameworks put the server's name before that of an MCP tool, or name a class after it."""
+    """Whether both name one tool: frameworks name a class after it."""
     # `ReserveItem` of `reserve_item`, and in Strands `Reserve_itemTool`.
     if name.lower() in (tool_name.lower().replace("_", ""), f"{tool_name.lower()}tool"):
         return True
-    # What precedes must end with a separator: `research` is no `search` of any server.
-    shorter, longer = sorted((name.lower(), tool_name.lower()), key=len)
-    return longer == shorter or (longer.endswith(shorter) and not longer[: -len(shorter)][-1].isalnum())
+    return is_name_of(name, tool_name)
 
 
 def is_refusal(message: str, tool_name: str | None = None) -> bool:

@@ -67,10 +67,10 @@ _ROLES: Final = ("role", "type")
 """Keys, one of which every message of a conversation has."""
 
 
-def tool_arguments(value: object, schema: object = None) -> object:
+def tool_arguments(value: object, schema: object = None, tool: str | None = None) -> object:
     """Returns the arguments in ``value``, unwrapped, or ``value`` itself; None for a schema, or if they cannot be told.
 
-    ``schema`` is what was recorded of the tool's parameters, a JSON Schema with or without its envelope.
+    ``schema`` is what was recorded of the tool's parameters, a JSON Schema with or without its envelope. ``tool`` is its name.
     """
     # Most arguments have no wrapper. They stay text, since parsing is left to reconstruction.
     if type(value) is str and _MAYBE_WRAPPED.search(value, 0, _LOOKED_AT) is None:
@@ -78,7 +78,7 @@ def tool_arguments(value: object, schema: object = None) -> object:
     names = schema_names(schema)
     found = parse_any(value)
     for _ in range(MAX_WRAPPERS):
-        inner = _unwrapped(found, names)
+        inner = _unwrapped(found, names, tool)
         if inner is found:
             break
         found = inner
@@ -227,7 +227,7 @@ def schema_names(schema: object) -> tuple[str, ...]:
     return tuple(key for key in inner if isinstance(key, str)) if isinstance(inner, Mapping) else ()
 
 
-def _unwrapped(value: Any, names: Sequence[str]) -> Any:
+def _unwrapped(value: Any, names: Sequence[str], tool: str | None) -> Any:
     """Returns what is inside the outermost wrapper of ``value``; ``value`` itself if it has none."""
     if isinstance(value, (list, tuple)):
         only = _in_message_to_tool(value) or _beside_context(value)
@@ -250,7 +250,7 @@ def _unwrapped(value: Any, names: Sequence[str]) -> Any:
         return parsed if isinstance(parsed, Mapping) else value
     if value.keys() == _WITH_OPTIONS and value["options"] is None and isinstance(value["input"], Mapping):
         return value if _WITH_OPTIONS & set(names) else value["input"]
-    return _inside_call(value, names)
+    return _inside_call(value, names, tool)
 
 
 def _in_message_to_tool(messages: Sequence[Any]) -> Mapping[Any, Any] | None:
@@ -272,17 +272,29 @@ def _beside_context(values: Sequence[Any]) -> Mapping[Any, Any] | None:
     return values[0] if is_context else None
 
 
-def _inside_call(value: Mapping[Any, Any], names: Sequence[str]) -> Any:
+def _inside_call(value: Mapping[Any, Any], names: Sequence[str], tool: str | None) -> Any:
     """Returns the arguments of a recorded request: an object with a tool's name, its arguments, and an id or a type."""
-    # A name beside an input is not enough: a tool may take arguments of these names.
-    is_call = any(key in value for key in _CALL_IDS) or value.keys() in _WHOLE_CALLS
-    if not is_call or first_name(value, _CALL_NAMES) is None or set(names) & value.keys():
+    # A name beside an input is not enough, nor that of anything else: a tool may take arguments of these names.
+    is_whole = value.keys() in _WHOLE_CALLS
+    named = first_name(value, _CALL_NAMES)
+    if named is None or set(names) & value.keys() or not (is_whole or any(key in value for key in _CALL_IDS)):
+        return value
+    if is_whole and tool is not None and not is_name_of(named, tool):
         return value
     for key in _CALL_KEYS:
         parsed = parse_any(value.get(key))
         if isinstance(parsed, Mapping):
             return parsed
     return value
+
+
+def is_name_of(named: str, tool: str) -> bool:
+    """Whether both name one tool: before the name of an MCP server's tool frameworks put the server's, and a separator.
+
+    `research` is no `search` of any server.
+    """
+    shorter, longer = sorted((named.lower(), tool.lower()), key=len)
+    return longer == shorter or (longer.endswith(shorter) and not longer[: -len(shorter)][-1].isalnum())
 
 
 def _of_positions(values: Sequence[Any], named: Mapping[Any, Any], names: Sequence[str]) -> Any:

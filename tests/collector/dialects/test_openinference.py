@@ -262,6 +262,14 @@ def test_the_only_parameter_of_a_tool_may_have_the_name_of_a_wrapper(parameter: 
     assert other.trajectory.calls[0].arguments == given[parameter]
 
 
+@pytest.mark.parametrize(("name", "expected"), [("Ada", {"name": "Ada", "arguments": {"n": 1}}), ("invite", {"n": 1})])
+def test_the_parameters_of_a_tool_may_have_the_names_of_the_parts_of_a_call(name: str, expected: Any) -> None:
+    given = json.dumps({"name": name, "arguments": {"n": 1}})
+    assert (
+        read_tool(oi("TOOL", "invite", 2, 1, attributes={"tool.name": "invite", "input.value": given}))[2] == expected
+    )
+
+
 def test_crewai_records_the_task_outside_the_input() -> None:
     tasks = json.dumps([{"description": "Pay order 7", "agent_role": "travel"}])
     output = json.dumps(

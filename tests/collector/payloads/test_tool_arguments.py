@@ -70,6 +70,17 @@ def test_a_parameter_with_the_name_of_a_wrapper_stays() -> None:
     assert parse_arguments(tool_arguments(json.dumps(typed), schema))[0] == typed
 
 
+@pytest.mark.parametrize(
+    ("tool", "is_call"), [("get_weather", True), ("maps__get_weather", True), ("invoice", False), (None, True)]
+)
+def test_an_object_with_a_name_and_arguments_is_a_call_of_the_tool_of_that_name(
+    tool: str | None, is_call: bool
+) -> None:
+    recorded = {"name": "get_weather", "arguments": PARIS}
+    expected = PARIS if is_call else recorded
+    assert parse_arguments(tool_arguments(json.dumps(recorded), None, tool))[0] == expected
+
+
 CONVERSATION = {"messages": [{"role": "user", "content": "Paris?"}, {"type": "ai", "content": ""}]}
 
 
