@@ -239,7 +239,7 @@ def join_runs(
     """
     drafts: list[DraftCall] = []
     found: list[tuple[Doubt, Sequence[DraftCall]]] = []
-    told_by: dict[tuple[bytes, str], str] = {}
+    told_by: dict[tuple[bytes, str], tuple[Run, DraftCall]] = {}
     ordered = sorted(runs, key=lambda run: (run.start_ns, run.span_id))
     for number, run in enumerate(ordered):
         # A run read back from a conversation's record has no resources, but its attributes still name the host.
@@ -269,12 +269,28 @@ def join_runs(
     return trajectory, tuple(call.span_id for call in drafts)
 
 
-def _doubt_repeated(calls: Iterable[DraftCall], run: Run, told_by: dict[tuple[bytes, str], str]) -> None:
-    """Mark the calls of ``run`` that a run of another instrumentation has too. ``told_by`` has the scopes of earlier ones."""
+def _doubt_repeated(
+    calls: Iterable[DraftCall], run: Run, told_by: dict[tuple[bytes, str], tuple[Run, DraftCall]]
+) -> None:
+    """Mark the calls of ``run`` that a run of another instrumentation has too. ``told_by`` has the first of each id, and its
+    run, in each trace and in all of them: two tracers may each begin a trace (Langfuse 5.0 beside OpenInference).
+    """
     for call in calls:
-        if call.id is not None and told_by.setdefault((run.trace_id, call.id), run.scope) != run.scope:
+        if call.id is None:
+            continue
+        first_run, first = told_by.setdefault((run.trace_id, call.id), (run, call))
+        is_repeated = first_run.scope != run.scope
+        if not is_repeated and call.span_id is not None:
+            # An id may be one of its trace alone (`call_0`), and a conversation does not keep scopes.
+            first_run, first = told_by.setdefault((b"", call.id), (run, call))
+            is_repeated = first_run.dialect != run.dialect and _ran_at_once(first, call)
+        if is_repeated:
             call.doubt = "uncertain_duplicate"
             call.evidence = "another instrumentation recorded a call of the same id"
+
+
+def _ran_at_once(one: DraftCall, other: DraftCall) -> bool:
+    return one.name == other.name and 0 < one.start_ns < other.end_ns and 0 < other.start_ns < one.end_ns
 
 
 _Doubts = Sequence[tuple[Doubt, Sequence[DraftCall]]]

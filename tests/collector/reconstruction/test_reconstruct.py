@@ -162,6 +162,23 @@ def test_a_call_of_one_id_in_runs_of_two_instrumentations_may_be_one_call(scope:
     assert [doubt.name for doubt in trajectory.doubts if doubt.name != "uncertain_order"] == doubts
 
 
+@pytest.mark.parametrize(("at", "doubts"), [(2, ["uncertain_duplicate"]), (2_000, [])])
+def test_a_call_of_one_id_that_two_dialects_tell_of_in_traces_of_their_own_may_be_one_call(
+    at: int, doubts: list[str]
+) -> None:
+    """Langfuse's callback beside OpenInference's: an id that another trace has later is another call's."""
+    one = run_of(agent_span(), tool_span("pay", {}, call_id="c1", at=1))
+    called_by = {"openinference.span.kind": "AGENT"}
+    given = {"openinference.span.kind": "TOOL", "tool.name": "pay", "tool_call.id": "c1", "output.value": "paid"}
+    agent = span("helper", 3, 0, at, 9, attributes=called_by)
+    tool = span("pay", 4, 3, at, 9, attributes=given)
+    other = run_of(agent, tool)
+    other.trace_id = b"2" * 16
+    trajectory, _ = join_runs([one, other], 0)
+    assert [call.id for call in trajectory.calls] == ["c1", "c1"]
+    assert [doubt.name for doubt in trajectory.doubts] == doubts
+
+
 @pytest.mark.parametrize(
     ("call_id", "answer", "expected"),
     [
