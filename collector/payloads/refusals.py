@@ -172,7 +172,10 @@ _OF_ANY_FAILURE: Final = re.compile(
 _OPENAI_AGENTS: Final = re.compile(r"openai[_-]agents")
 """In the names of all scopes of instrumentations of the OpenAI Agents SDK."""
 _GUARDRAIL: Final = re.compile(
-    r"(?i)\b(?:blocked|disallowed|forbidden|prohibited|guardrails?)\b|\bnot (?:be )?(?:allowed|authori[sz]ed|permitted)\b"
+    r"(?i)\b(?:disallowed|forbidden|prohibited|guardrails?)\b|\bnot (?:be )?(?:allowed|authori[sz]ed|permitted)\b"
+    # "The card is blocked" is what a tool may have done.
+    r"|\bblocked(?: by\b|:)|\b(?:access|action|argument|call|execution|input|operation|request|tool|usage?)s? "
+    r"(?:(?:is|are|was|were|(?:has|have) been) )?(?:blocked|denied|rejected)\b"
     r"|\b(?:against|breaks|by|violates) (?:our |the |this )?(?:\w+ )?polic(?:y|ies)\b|\bbefore calling (?:this|the) tool\b"
 )
 

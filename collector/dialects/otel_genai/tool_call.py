@@ -60,6 +60,8 @@ _VOID: Final = "Success"
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _STRANDS_STATUS: Final = ("gen_ai.tool.status", "tool.status")
 """Keys of the outcome in Strands 1 and 0.x: the span's own status stays OK if the tool is unknown, and in 0.x if it failed."""
+_OPENINFERENCE_OUTPUT: Final = "output.value"
+"""Where OpenInference's processor for Strands puts what events tell, which it takes away."""
 _ARGUMENTS: Final = tuple(
     f"gen_ai.tool.{key}"
     for key in ("args", "arguments", "input", "parameters", "call.args", "call.input", "call.parameters")
@@ -198,16 +200,18 @@ def _read_failure_of_strands(genai_span: GenAISpan, span: Span) -> None:
     """Read why a call failed in Strands, which writes `Error: ` before what a tool raised.
 
     The words of a hook that cancels a call (1.x) are its own, and nothing else tells them from those of a tool that answers
-    that it failed: neither raises anything, which 1.62 records.
+    that it failed: neither raises anything, which 1.62 records. Its span's status has the words as well.
     """
-    was_raised, genai_span.status = genai_span.status == "error", "error"
+    genai_span.status = "error"
     words = event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
     if words is None:
         messages = event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.OUTPUT_MESSAGES)
         words = response_told(span.attributes.get(semconv.OUTPUT_MESSAGES) if messages is None else messages)
+    words = words or span.attributes.get(_OPENINFERENCE_OUTPUT) or span.status_message
     told = tool_result(None, words)
     genai_span.refusal = genai_span.refusal or told.refusal
-    if genai_span.refusal is None and words is not None and not told.failed and not was_raised:
+    was_raised = any(event.name == semconv.EVENT_EXCEPTION for event in span.events)
+    if genai_span.refusal is None and words and not told.failed and not was_raised:
         genai_span.refusal = Refusal(is_sure=False)
 
 

@@ -561,9 +561,9 @@ def test_openai_agents_for_js_0_8_keeps_arguments_that_do_not_fit_and_says_so() 
     [
         ("openinference.instrumentation.openai_agents", "Call blocked: it holds a password", ["uncertain_execution"]),
         ("@arizeai/openinference-instrumentation-openai-agents", "Not allowed here.", ["uncertain_execution"]),
-        ("openinference.instrumentation.openai_agents", "The road is open.", []),
-        ("openinference.instrumentation.openai_agents", "The road is blocked. " + "x" * 400, []),
-        ("openinference.instrumentation.agno", "The road is blocked.", []),
+        ("openinference.instrumentation.openai_agents", "The road is blocked until 2027.", []),
+        ("openinference.instrumentation.openai_agents", "This call is blocked. " + "x" * 400, []),
+        ("openinference.instrumentation.agno", "This call is blocked.", []),
     ],
 )
 def test_a_guardrail_of_openai_agents_answers_in_place_of_the_tool(

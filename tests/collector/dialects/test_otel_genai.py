@@ -182,27 +182,33 @@ def test_strands_records_arguments_and_words_of_a_failure_in_two_events_of_one_n
     assert called(run_of(agent_span(), call)) == ["(pay)"]
 
 
+RAISED = ("exception", {"exception.type": "shop.Declined", "exception.message": "declined"})
+
+
 @pytest.mark.parametrize(
-    ("words", "more", "calls", "expected"),
+    ("words", "raised", "calls", "expected"),
     [
-        ("after office hours", {}, ["pay"], ["uncertain_execution"]),
-        ("tool cancelled by user", {}, ["(pay)"], []),
-        ("Error: ValueError - declined", {}, ["pay"], []),
-        ("declined", {"status": 2}, ["pay"], []),
+        ("after office hours", [], ["pay"], ["uncertain_execution"]),
+        ("tool cancelled by user", [], ["(pay)"], []),
+        ("Error: ValueError - declined", [], ["pay"], []),
+        ("declined", [RAISED], ["pay"], []),
     ],
     ids=["words of one's own", "no words", "raised", "raised in 1.62"],
 )
 def test_strands_tells_of_a_call_that_a_hook_cancelled_like_of_one_that_failed(
-    words: str, more: dict[str, Any], calls: list[str], expected: list[str]
+    words: str, raised: list[Any], calls: list[str], expected: list[str]
 ) -> None:
     told = {"type": "tool_call_response", "id": "c1", "response": [{"text": words}]}
-    for event in (
-        ("gen_ai.choice", {"message": json.dumps([{"text": words}])}),
-        strands_messages("gen_ai.output.messages", told),
-    ):
-        call = tool_span(
-            "pay", {"order": 7}, events=[event], attributes={"gen_ai.tool.status": "error"}, **{"status": 1, **more}
-        )
+    under_openinference = {"openinference.span.kind": "TOOL", "tool.name": "pay", "output.value": words}
+    recorded: list[dict[str, Any]] = [
+        {"events": [*raised, ("gen_ai.choice", {"message": json.dumps([{"text": words}])})], "status": 1},
+        {"events": [*raised, strands_messages("gen_ai.output.messages", told)], "status": 1},
+        {"events": raised, "status": 1, "attributes": under_openinference},
+        {"events": raised, "status": 2, "message": words},  # 1.62, where nothing else is captured
+    ]
+    for more in recorded:
+        attributes = {"gen_ai.tool.status": "error", **more.pop("attributes", {})}
+        call = tool_span("pay", {"order": 7}, attributes=attributes, **more)
         run = run_of(agent_span(), call)
         assert (called(run), doubts(run)) == (calls, expected)
 
