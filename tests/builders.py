@@ -154,6 +154,12 @@ def called(run: Run) -> list[str]:
     return [call.name if call.executed else f"({call.name})" for call in run.trajectory.calls]
 
 
+def calls_of(*spans: Span) -> list[tuple[str, Any, str]]:
+    """Name, arguments and status of each call that an agent executed, in whose run the spans are."""
+    run = run_of(agent_span(), *spans)
+    return [(call.name, call.arguments, call.status) for call in run.trajectory.calls if call.executed]
+
+
 def doubts(run: Run) -> list[str]:
     """The names of what is in doubt about a run."""
     return [doubt.name for doubt in run.trajectory.doubts]

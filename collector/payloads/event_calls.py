@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from collector.payloads.attribute_shapes import Values, first_line, says_failure, values_by_meaning, words_of
+from collector.payloads.attribute_shapes import Values, first_line, values_by_meaning, words_of
 from collector.payloads.identified_calls import is_call_id, with_identified_call
+from collector.payloads.outcomes import says_failure
 from collector.payloads.tool_arguments import arguments_among
 
 MAX_ATTRIBUTES: Final = 5_000

@@ -25,15 +25,11 @@ from collector.payloads.attribute_shapes import (
     Values,
     arguments_one_by_one,
     arguments_under_one_key,
-    denial_in,
     first_line,
-    has_unknown_status,
     is_plain,
     may_hold_arguments,
     meaning_of,
     named_function,
-    refusal_among,
-    says_failure,
     typed_tool_name,
     values_by_meaning,
     words_of,
@@ -44,6 +40,7 @@ from collector.payloads.identified_calls import (
     described_tool,
     grouped_arguments,
 )
+from collector.payloads.outcomes import denial_in, has_unknown_status, refusal_among, says_failure
 from collector.payloads.span_names import (
     ERROR_SUFFIX,
     function_in_path,

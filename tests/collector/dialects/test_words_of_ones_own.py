@@ -8,44 +8,16 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import agent_span, called, other_doubts, run_of, span
+from tests.builders import agent_span, called, calls_of, run_of, span
 
 PAY = {"to": "Ada", "sum": 5}
 GIVEN = json.dumps(PAY)
 TOLD = {"role": "tool", "tool_call_id": "call_4Tz1", "content": "paid"}
 
 
-def calls_of(*spans: Span) -> list[tuple[str, Any, str]]:
-    run = run_of(agent_span(), *spans)
-    return [(call.name, call.arguments, call.status) for call in run.trajectory.calls if call.executed]
-
-
-@pytest.mark.parametrize(
-    ("name", "attributes"),
-    [
-        ("Werkzeug: zahlen", {"werkzeug.name": "zahlen", "werkzeug.eingabe": GIVEN, "werkzeug.fehler": "Karte gesperrt"}),
-        ("herramienta", {"herramienta.nombre": "zahlen", "herramienta.parametros": GIVEN, "estado": "fallo"}),
-        ("ferramenta.zahlen", {"ferramenta.argumentos": GIVEN, "sucesso": False}),
-        ("outil zahlen", {"outil.entrée": GIVEN, "erreur": "carte bloquée"}),
-    ],
-)  # fmt: skip
-def test_words_of_other_languages(name: str, attributes: dict[str, Any]) -> None:
-    assert calls_of(span(name, 2, 1, attributes=attributes)) == [("zahlen", PAY, "error")]
-
-
 def test_a_schema_is_no_payload_of_an_action() -> None:
     attributes = {"action.name": "pay", "action.payload": json.dumps({"type": "object", "properties": {"to": {}}})}
     assert calls_of(span("inner", 2, 1, attributes=attributes)) == []
-
-
-def test_events_in_french() -> None:
-    events = [
-        ("appel_outil", {"outil": "payer", "entree": GIVEN, "identifiant": "toolu_1"}),
-        ("erreur_outil", {"identifiant": "toolu_1", "erreur": "solde insuffisant"}),
-        ("appel_outil", {"outil": "vendre", "entree": "{}", "identifiant": "toolu_2"}),
-        ("outil_inconnu", {"outil": "vendre", "identifiant": "toolu_2"}),
-    ]
-    assert calls_of(span("tour", 2, 1, events=events)) == [("payer", PAY, "error")]
 
 
 @pytest.mark.parametrize(
@@ -74,42 +46,6 @@ def test_a_span_with_nothing_but_arguments_is_named_after_its_tool(attributes: d
 def test_an_argument_called_count_is_one() -> None:
     (call,) = calls_of(span("seats", 2, 1, attributes={"args.count": 2, "args.row": "F"}))
     assert call[1] == {"count": 2, "row": "F"}
-
-
-@pytest.mark.parametrize("why", ["no such tool", "unknown tool 'pay'"])
-def test_the_words_of_a_failed_call_may_say_that_there_is_no_such_tool(why: str) -> None:
-    failed = span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, "tool.ok": False, "tool.why": why})
-    assert called(run_of(agent_span(), failed)) == ["(pay)"]
-
-
-@pytest.mark.parametrize(("key", "value"), [("denied", True), ("rejected", "true"), ("bank.verdict", "invalid")])
-def test_a_word_for_a_denial_is_more_likely_than_not_one(key: str, value: object) -> None:
-    denied = span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, key: value})
-    run = run_of(agent_span(), denied)
-    assert (called(run), other_doubts(run)) == (["(pay)"], ["uncertain_execution"])
-
-
-MADE = [{"tool": "pay", "args": PAY, "result": "paid"}, {"tool": "note", "parameters": {}, "ok": False}]
-
-
-@pytest.mark.parametrize(
-    "attributes",
-    [
-        {"step.tool_calls": json.dumps(MADE)},
-        {"tools_used": ["pay", "note"], "tools_input": [GIVEN, "{}"], "tools_ok": [True, False]},
-        {"sd.tools": ["pay", "note"], "sd.tool_args": [GIVEN, "{}"], "sd.tool_results": ["paid", "Error: no room"]},
-    ],
-)
-def test_a_list_of_the_calls_that_were_made(attributes: dict[str, Any]) -> None:
-    expected = [("pay", PAY, "ok"), ("note", {}, "error")]
-    assert calls_of(span("step-0", 2, 1, attributes=attributes)) == expected
-    # A step that lists the same call again has made it again.
-    assert calls_of(*(span("step", n, 1, 20 * n, attributes=attributes) for n in (2, 3))) == expected * 2
-
-
-def test_a_list_of_what_a_model_decided_says_nothing_of_what_came_of_it() -> None:
-    decided = span("decide", 2, 1, attributes={"tool_calls": json.dumps([{"tool": "pay", "args": PAY}])})
-    assert calls_of(decided) == []
 
 
 def test_the_events_of_a_call_may_have_the_same_key() -> None:
@@ -178,17 +114,3 @@ def test_the_path_before_a_tools_name_is_no_part_of_it() -> None:
 )
 def test_before_the_word_tool_may_be_the_agents_name(attributes: dict[str, Any], tool: str) -> None:
     assert called(run_of(agent_span(), span("shop.tool", 2, 1, attributes={**attributes, "input": GIVEN}))) == [tool]
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("tool.state", "FAILED"), ("tool.status", "ERR"), ("tool.outcome", "crashed")]
-)
-def test_words_for_a_failure(key: str, value: str) -> None:
-    assert calls_of(span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, key: value})) == [("pay", PAY, "error")]
-
-
-def test_a_refusal_in_french() -> None:
-    refused = span(
-        "outil payer", 2, 1, attributes={"outil.paramètres": GIVEN, "outil.echec": True, "motif": "outil inconnu"}
-    )
-    assert called(run_of(agent_span(), refused)) == ["(payer)"]

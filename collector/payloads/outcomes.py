@@ -1,0 +1,83 @@
+"""What the attributes of a call in unknown words say of what came of it: it failed, it was denied, or nothing that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final
+
+from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Values, words_of
+from collector.payloads.refusals import MAX_DENIAL, Refusal, find_refusal
+
+_FAILED: Final = frozenset({
+    "error", "err", "fail", "crashed", "raised", "failed", "failure", "exception", "timeout", "timed_out", "cancelled",
+    "canceled",
+})  # fmt: skip
+_WELL: Final = frozenset({
+    "ok", "okay", "success", "successful", "succeeded", "completed", "complete", "done", "finished", "passed", "executed",
+    "called", "returned", "true", "approved", "allow", "allowed", "accepted", "unset", "0", "200",
+})  # fmt: skip
+_HTTP_ERRORS: Final = range(400, 600)
+_FAILED_ENDS: Final = ("_error", "_failed", "_failure")
+_DENIED: Final = frozenset({"denied", "deny", "blocked", "not_executed"})
+_PERHAPS_DENIED: Final = frozenset(
+    {"rejected", "reject", "refused", "declined", "skipped", "forbidden", "unauthorized"}
+)
+"""What may be the answer of a tool as well."""
+_LIKELY_DENIED: Final = frozenset({
+    "invalid", "invalid_arguments", "invalid_args", "invalid_input", "invalid_parameters", "unknown", "unknown_tool",
+    "no_such_tool", "not_allowed", "not_permitted", "vetoed",
+})  # fmt: skip
+"""What a loop says of a call more often than a tool of what it did."""
+_FALSE: Final = (False, "false", "False")
+_TRUE: Final = (True, "true", "True")
+
+
+def says_failure(values: Values) -> bool:
+    """Whether a flag, an error or a status among the values says that the call failed."""
+    if any(value in _FALSE for value in values.get("success", ())):
+        return True
+    for value in values.get("failure", ()):
+        if value in _TRUE or (
+            type(value) is str and value not in _FALSE and value.lower() not in ("none", "null", "0")
+        ):
+            return True
+    statuses = values.get("status", ())
+    if any(type(status) is int and status in _HTTP_ERRORS for status in statuses):
+        return True
+    words = [words_of(value) for value in statuses if type(value) is str]
+    return any(word in _FAILED or word.endswith(_FAILED_ENDS) for word in words)
+
+
+def has_unknown_status(values: Values) -> bool:
+    """Whether a status among the values is a word that may say that the call failed, or that it did not."""
+    words = {words_of(value) for value in values.get("status", ()) if type(value) is str}
+    return not words <= _WELL
+
+
+def refusal_among(attributes: Mapping[str, Any]) -> Refusal | None:
+    """Returns what a short text among the attributes of a failed call says for sure: that it did not run."""
+    for value in islice(attributes.values(), MAX_LOOKED_AT):
+        if type(value) is not str or len(value) > MAX_DENIAL:
+            continue
+        # `outil inconnu`: the words alone, for none but these is known in other languages.
+        found = find_refusal(value) or find_refusal(words_of(value))
+        if found is not None and found.is_sure:
+            return found
+    return None
+
+
+def denial_in(values: Values) -> Refusal | None:
+    """Returns what a status or a flag among the values says of a call that did not run."""
+    words = {words_of(value) for value in values.get("status", ()) if type(value) is str}
+    if not words.isdisjoint(_DENIED | _PERHAPS_DENIED):
+        return Refusal(is_sure=not words.isdisjoint(_DENIED))
+    if not words.isdisjoint(_LIKELY_DENIED):
+        return Refusal(is_sure=False, is_likely=True)
+    if any(value in _FALSE for value in values.get("executed", ())):
+        return Refusal()
+    # What was denied may be what it returned.
+    is_flagged = any(value in _TRUE for value in values.get("denied", ())) or any(
+        value in _FALSE for value in values.get("allowed", ())
+    )
+    return Refusal(is_sure=False, is_likely=True) if is_flagged else None

@@ -1,0 +1,32 @@
+"""What came of a call in unknown words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.builders import agent_span, called, calls_of, other_doubts, run_of, span
+
+PAY = {"to": "Ada", "sum": 5}
+GIVEN = json.dumps(PAY)
+
+
+@pytest.mark.parametrize("why", ["no such tool", "unknown tool 'pay'"])
+def test_the_words_of_a_failed_call_may_say_that_there_is_no_such_tool(why: str) -> None:
+    failed = span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, "tool.ok": False, "tool.why": why})
+    assert called(run_of(agent_span(), failed)) == ["(pay)"]
+
+
+@pytest.mark.parametrize(("key", "value"), [("denied", True), ("rejected", "true"), ("bank.verdict", "invalid")])
+def test_a_word_for_a_denial_is_more_likely_than_not_one(key: str, value: object) -> None:
+    denied = span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, key: value})
+    run = run_of(agent_span(), denied)
+    assert (called(run), other_doubts(run)) == (["(pay)"], ["uncertain_execution"])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("tool.state", "FAILED"), ("tool.status", "ERR"), ("tool.outcome", "crashed")]
+)
+def test_words_for_a_failure(key: str, value: str) -> None:
+    assert calls_of(span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, key: value})) == [("pay", PAY, "error")]
