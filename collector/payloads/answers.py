@@ -54,7 +54,9 @@ def asking_answer(attributes: Mapping[str, Any]) -> object:
 
 def action_in_text(attributes: Mapping[str, Any]) -> object:
     """Returns the call in a model's words, as ReAct's prompts ask for it, whatever the key; None without one."""
-    texts = (value for value in islice(attributes.values(), MAX_LOOKED_AT) if type(value) is str)
+    looked_at = islice(attributes.items(), MAX_LOOKED_AT)
+    # A prompt shows by an example how to ask.
+    texts = (value for key, value in looked_at if type(value) is str and meaning_of(key) not in _NO_ANSWERS)
     found = next((action for text in texts if (action := parse_action(text))), None)
     return None if found is None or len(found) > 1 else found  # with a result it is what a model was told
 

@@ -7,11 +7,19 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from collector.payloads.attribute_shapes import MAX_LOOKED_AT, first_line, meaning_of, values_by_meaning, words_of
+from collector.payloads.attribute_shapes import (
+    MAX_KEY,
+    MAX_LOOKED_AT,
+    first_line,
+    meaning_of,
+    values_by_meaning,
+    words_of,
+)
 from collector.payloads.event_calls import Transcript, exchange_of
 from collector.payloads.values import parse_any, parse_json
 
 _MAX_CALLS: Final = 1_000
+_ROLE: Final = '"role"'
 _TOLD: Final = frozenset({"output", "success", "failure", "status", "returned"})
 """What says of a call in a list that it has been made: a model's decisions have none of these."""
 _OF_TOOLS: Final = re.compile(r"(?:^|_)(?:tools?|functions?|actions?|skills?)(?:_|$)")
@@ -24,7 +32,8 @@ _FLAGS: Final = ("ok", "success", "succeeded")
 def transcript_of_lists(attributes: Mapping[str, Any]) -> Transcript | None:
     """Returns what a list among the attributes tells of calls that were made; None if there is none."""
     for value in islice(attributes.values(), MAX_LOOKED_AT):
-        if type(value) is str and value[:2] == "[{":
+        # Most long lists are of messages: they are not parsed for this.
+        if type(value) is str and value[:2] == "[{" and _ROLE not in value[:MAX_KEY]:
             calls = parse_json(value)
             if isinstance(calls, list) and len(calls) <= _MAX_CALLS and all(map(_is_made, calls)):
                 return _transcript(calls)
@@ -65,11 +74,11 @@ def _parallel(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
         "result": _ending(lists, _OUTPUTS),
         "ok": _ending(lists, _FLAGS),
     }
-    names, told = parts["tool"], parts["result"] or parts["ok"]
-    if names is None or parts["arguments"] is None or told is None:
+    names = parts["tool"]
+    if names is None:
         return []
     known = {part: values for part, values in parts.items() if values is not None and len(values) == len(names)}
-    if known.keys() < {"tool", "arguments"} or len(known) < 3:
+    if not {"tool", "arguments"} <= known.keys() or len(known) < 3:
         return []
     calls = [{part: values[at] for part, values in known.items()} for at in range(len(names))]
     return [{**call, "arguments": parse_any(call["arguments"])} for call in calls] if all(map(_is_named, names)) else []

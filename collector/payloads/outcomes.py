@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
-from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Values, words_of
+from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Values, meaning_of, words_of
 from collector.payloads.refusals import MAX_DENIAL, Refusal, find_refusal
 
 _FAILED: Final = frozenset({
@@ -29,6 +29,7 @@ _LIKELY_DENIED: Final = frozenset({
     "no_such_tool", "not_allowed", "not_permitted", "vetoed",
 })  # fmt: skip
 """What a loop says of a call more often than a tool of what it did."""
+_GIVEN: Final = ("input", "user_input", "tool_name", "name")
 _FALSE: Final = (False, "false", "False")
 _TRUE: Final = (True, "true", "True")
 
@@ -57,8 +58,9 @@ def has_unknown_status(values: Values) -> bool:
 
 def refusal_among(attributes: Mapping[str, Any]) -> Refusal | None:
     """Returns what a short text among the attributes of a failed call says for sure: that it did not run."""
-    for value in islice(attributes.values(), MAX_LOOKED_AT):
-        if type(value) is not str or len(value) > MAX_DENIAL:
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+        # What the tool was given may be about tools.
+        if type(value) is not str or len(value) > MAX_DENIAL or value[:1] in ("{", "[") or meaning_of(key) in _GIVEN:
             continue
         # `outil inconnu`: the words alone, for none but these is known in other languages.
         found = find_refusal(value) or find_refusal(words_of(value))

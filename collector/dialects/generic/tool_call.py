@@ -184,7 +184,7 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
         genai_span.refusal = genai_span.refusal or denial_in(values)
         doubt_failure(genai_span)
     _read_outcome(genai_span, values)
-    if genai_span.status == "error":
+    if genai_span.status == "error" and (genai_span.refusal is None or not genai_span.refusal.is_sure):
         genai_span.refusal = refusal_among(span.attributes) or genai_span.refusal
     if genai_span.status == "unset" and genai_span.refusal is None and has_unknown_status(values):
         genai_span.tracing = "told"

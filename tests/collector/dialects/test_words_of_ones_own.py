@@ -86,6 +86,11 @@ def test_what_the_model_wrote_as_react_has_it_under_any_key() -> None:
     assert [call[:2] for call in calls_of(asked, turn(3, 20, "Thought: Done.\nFinal Answer: paid"))] == [("pay", PAY)]
 
 
+def test_a_prompt_shows_by_an_example_how_to_ask() -> None:
+    example = "Answer so:\nAction: pay\nAction Input: {}"
+    assert calls_of(span("iter-1", 2, 1, attributes={"prompt": example})) == []
+
+
 def test_steps_with_a_call_of_the_same_tool_each_are_two_calls() -> None:
     def turn(number: int, at: float) -> Span:
         call_id = f"call_9Zk{number}"

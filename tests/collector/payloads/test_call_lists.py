@@ -31,6 +31,12 @@ def test_a_list_of_the_calls_that_were_made(attributes: dict[str, Any]) -> None:
     assert calls_of(*(span("step", n, 1, 20 * n, attributes=attributes) for n in (2, 3))) == expected * 2
 
 
+@pytest.mark.parametrize("given", [["{}"], ["{}", "{}", "{}"]])
+def test_lists_of_other_lengths_are_no_parts_of_the_calls(given: list[str]) -> None:
+    lists = {"tools_used": ["pay", "note"], "tools_input": given, "tools_output": ["1", "2"], "tools_ok": [True, True]}
+    assert calls_of(span("step-0", 2, 1, attributes=lists)) == []
+
+
 def test_a_list_of_what_a_model_decided_says_nothing_of_what_came_of_it() -> None:
     decided = span("decide", 2, 1, attributes={"tool_calls": json.dumps([{"tool": "pay", "args": PAY}])})
     assert calls_of(decided) == []

@@ -26,7 +26,14 @@ def test_a_word_for_a_denial_is_more_likely_than_not_one(key: str, value: object
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("tool.state", "FAILED"), ("tool.status", "ERR"), ("tool.outcome", "crashed")]
+    ("key", "value"),
+    [("tool.state", "FAILED"), ("tool.status", "ERR"), ("tool.outcome", "crashed"), ("tool.status", 500)],
 )
-def test_words_for_a_failure(key: str, value: str) -> None:
+def test_words_for_a_failure(key: str, value: object) -> None:
     assert calls_of(span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, key: value})) == [("pay", PAY, "error")]
+
+
+@pytest.mark.parametrize("key", ["tool.args", "tool.input", "prompt"])
+def test_what_a_failed_tool_was_given_may_be_about_tools(key: str) -> None:
+    failed = span("tool.ask", 2, 1, attributes={key: "unknown tool", "tool.ok": False})
+    assert called(run_of(agent_span(), failed)) == ["ask"]
