@@ -5,7 +5,7 @@ The keys are those of the OpenTelemetry Collector; what has none here may be set
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, SecretStr, field_validator
 
@@ -20,6 +20,7 @@ _OURS: Final = frozenset({
     "ssl.key.location",
 })  # fmt: skip
 """What other keys set, or the guarantees depend on."""
+_MAX_FETCHED: Final = 16 << 20  # bytes that a consumer fetches ahead
 
 
 class SaslConfig(Section):
@@ -95,3 +96,21 @@ class KafkaReceiverConfig(KafkaClientConfig):
     dead_letter_topic: str | None = Field(
         None, description="for messages that are not OTLP; without it they are counted"
     )
+
+    def consumer(self) -> dict[str, Any]:
+        """Returns the settings of a consumer of librdkafka, secrets among them."""
+        settings: dict[str, Any] = {
+            "fetch.max.bytes": _MAX_FETCHED,
+            "queued.max.messages.kbytes": _MAX_FETCHED >> 10,
+            # By default nothing is fetched for a second when all of that is held, and it is taken in less.
+            "fetch.queue.backoff.ms": 10,
+            **self.librdkafka(),
+            "group.id": self.group_id,
+            "enable.auto.commit": False,
+            "auto.offset.reset": self.initial_offset,
+        }
+        # Cooperative: partitions that stay are not revoked, so their open traces are kept.
+        # In the newer protocol the brokers assign, and librdkafka refuses the setting.
+        if settings.get("group.protocol") != "consumer":
+            settings["partition.assignment.strategy"] = "cooperative-sticky"
+        return settings

@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
 
 _log = logging.getLogger(__name__)
-MAX_BUFFERED: Final = 16 << 20
-"""Bytes of messages that were read and not taken; beyond them all partitions are paused."""
+MAX_BUFFERED: Final = 4 << 20
+"""Bytes of messages that were read and not taken; beyond them no more are read."""
 _BATCH: Final = 50  # messages read at once, however large they are
 _POLL: Final = 0.1  # seconds
+_PATIENCE: Final = 1.0  # seconds that are waited for room before all partitions are paused
+_LOOK: Final = 0.005  # seconds between looks for it
 _CALL: Final = 10.0  # seconds that a question to the brokers may take
 _LEAVE: Final = 5.0  # seconds in which what was made of a partition may be delivered before it moves
 _TURN: Final = 0.01  # seconds for which messages are taken in before others have their turn
@@ -67,7 +69,7 @@ class MessagePipeline(Protocol):
 
 
 class KafkaReceiver:
-    """One consumer of the group. ``mark`` returns what tells whether all results queued so far are delivered."""
+    """One consumer of the group, ``is_paused`` while messages have waited for room for long: nothing is fetched then."""
 
     def __init__(
         self,
@@ -81,7 +83,10 @@ class KafkaReceiver:
         commit_interval: float = 1.0,
         max_buffered: int = MAX_BUFFERED,
     ) -> None:
-        """``lifetime``: seconds that a trace without an agent is read again for. Raises ConfigError."""
+        """Raises ConfigError. ``lifetime``: seconds that a trace without an agent is read again for.
+
+        ``mark`` returns what tells whether all results queued so far are delivered.
+        """
         self._kafka = import_kafka("receivers.kafka")
         self._config, self._intake, self._pipeline, self._mark = config, intake, pipeline, mark
         self._telemetry, self._lifetime, self._interval = telemetry, lifetime, commit_interval
@@ -93,29 +98,18 @@ class KafkaReceiver:
         self._handed: asyncio.Queue[tuple[Partition, Sifted]] = asyncio.Queue()
         self._to_commit: queue.SimpleQueue[tuple[Partition, Checkpoint]] = queue.SimpleQueue()
         self._read = self._taken = 0  # bytes: the first the thread's, the second the loop's
-        self._paused, self._max_buffered = False, max_buffered
+        self.is_paused, self._max_buffered = False, max_buffered
         self._turn = asyncio.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._tasks: list[asyncio.Task[None]] = []
         topic = config.dead_letter_topic
-        self._dead_letters = None if topic is None else DeadLetters(config.librdkafka(), topic)
+        self._dead_letters = DeadLetters(config.librdkafka(), topic) if topic else None
 
     async def start(self) -> None:
         """Join the group; the brokers may come up later. Raises ConfigError where librdkafka refuses the settings."""
         self._loop = asyncio.get_running_loop()
-        settings = self._config.librdkafka() | {
-            "group.id": self._config.group_id,
-            "enable.auto.commit": False,
-            "auto.offset.reset": self._config.initial_offset,
-            "error_cb": client_errors("receivers.kafka"),
-        }
-        # Cooperative: partitions that stay are not revoked, so their open traces are kept.
-        # In the newer protocol the brokers assign, and librdkafka refuses the setting.
-        if self._config.properties.get("group.protocol") != "consumer":
-            settings["partition.assignment.strategy"] = "cooperative-sticky"
-        settings.setdefault("fetch.max.bytes", self._max_buffered)
-        settings.setdefault("queued.max.messages.kbytes", self._max_buffered >> 10)
+        settings = self._config.consumer() | {"error_cb": client_errors("receivers.kafka")}
         try:
             consumer = self._kafka.Consumer(settings)
         except self._kafka.KafkaException as error:
@@ -148,9 +142,10 @@ class KafkaReceiver:
         due = time.monotonic()
         while not self._stopping.is_set():
             try:
-                # Also while paused: whoever does not poll is put out of the group.
-                self._hand_over(consumer, consumer.consume(1 if self._paused else _BATCH, _POLL))
+                self._wait_for_room()
                 self._pause_or_resume(consumer)
+                # Also while paused: whoever does not poll is put out of the group.
+                self._hand_over(consumer, consumer.consume(1 if self.is_paused else _BATCH, _POLL))
                 self._commit_delivered(consumer)
                 if time.monotonic() >= due:
                     due = time.monotonic() + self._interval
@@ -188,14 +183,21 @@ class KafkaReceiver:
                 _log.warning("receivers.kafka: no seek to %d: %s", where.offset, error.args[0].str())
                 self._unreadable.forget(partition.number)
 
+    def _wait_for_room(self) -> None:
+        # Pausing is for long waits: what is fetched is thrown away, and nothing is fetched for up to a second after it.
+        until = time.monotonic() + _PATIENCE
+        while not self.is_paused and self.buffered > self._max_buffered and time.monotonic() < until:
+            if self._stopping.wait(_LOOK):
+                return
+
     def _pause_or_resume(self, consumer: Consumer) -> None:
-        waiting = self.buffered
-        if waiting > self._max_buffered or (self._paused and waiting > self._max_buffered // 2):
+        limit = self._max_buffered // 2 if self.is_paused else self._max_buffered
+        if self.buffered > limit:
             consumer.pause(consumer.assignment())  # again and again: partitions may have come meanwhile
-            self._paused = True
-        elif self._paused:
+            self.is_paused = True
+        elif self.is_paused:
             consumer.resume(consumer.assignment())
-            self._paused = False
+            self.is_paused = False
 
     def _commit_delivered(self, consumer: Consumer) -> None:
         latest: dict[int, tuple[Partition, Checkpoint]] = {}
@@ -332,7 +334,6 @@ class KafkaReceiver:
 
     async def _take(self, partition: Partition, message: Message) -> None:
         """Take a message, however long it finds no room."""
-        refused: CollectorError
         while not partition.revoked:
             try:
                 async with self._turn:
@@ -345,7 +346,7 @@ class KafkaReceiver:
                 if not isinstance(error, PermanentError):
                     await asyncio.sleep(error.retry_after or 1.0)
                     continue
-                refused = error
+                refused: CollectorError = error
             except Exception:  # noqa: BLE001 - a bug, or a message nobody expected, must not end the reading of all others
                 _log.exception("receivers.kafka: a message could not be taken")
                 refused = DecodeError("the message could not be taken")
@@ -396,5 +397,4 @@ class KafkaReceiver:
 
 
 def _size(message: Message) -> int:
-    value = message.value()
-    return _OVERHEAD + (len(value) if value is not None else 0)
+    return _OVERHEAD + len(message.value() or b"")

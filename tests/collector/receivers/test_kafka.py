@@ -272,12 +272,45 @@ def test_a_backend_that_is_down_holds_up_the_offsets_and_loses_nothing(tmp_path:
     asyncio.run(main(sink, port))
 
 
+def test_messages_that_wait_for_moments_pause_no_partition(tmp_path: Path, cluster: Cluster) -> None:
+    (tmp_path / "rules.yaml").write_text(WEATHER_RULES)
+    settings = {"brokers": [cluster.address], "group_id": "brisk", "traces": {"topic": "brisk"}}
+    count, paused = 150, set[bool]()
+
+    class BriskIntake(FullIntake):
+        """Takes messages more slowly than they are read."""
+
+        receiver: KafkaReceiver
+
+        async def take_message(self, request: bytes, origin: Origin) -> Rejected:
+            await asyncio.sleep(0.002)
+            paused.add(self.receiver.is_paused)
+            return await super().take_message(request, origin)
+
+    async def main() -> None:
+        bench, intake = Bench(tmp_path, receivers={"kafka": settings}), BriskIntake()
+        intake.answer = None
+        intake.receiver = receiver = KafkaReceiver(
+            KafkaReceiverConfig.model_validate(settings), intake, bench.pipeline, lambda: lambda: True, bench.telemetry,
+            lifetime=1.0, max_buffered=1 << 20,
+        )  # fmt: skip
+        await receiver.start()
+        await until(lambda: len(intake.places) == count)
+        await receiver.shutdown()
+
+    for _ in range(count):
+        cluster.write(data.span(1, trace_id=os.urandom(16), pad="x" * 100_000), topic="brisk")
+    asyncio.run(main())
+    assert paused == {False}
+
+
 def test_where_nothing_is_taken_no_more_than_so_much_is_read(tmp_path: Path, cluster: Cluster) -> None:
     (tmp_path / "rules.yaml").write_text(WEATHER_RULES)
     settings = {
         "brokers": [cluster.address], "group_id": "full", "traces": {"topic": "full"},
         # By default librdkafka fetches nothing for a second each time its queue was full, which it is all the time here.
-        "properties": {"fetch.queue.backoff.ms": 10},
+        # And its cluster takes a member that it lost back when its session is over, after 45 s by default.
+        "properties": {"fetch.queue.backoff.ms": 10, "session.timeout.ms": 15_000, "heartbeat.interval.ms": 500},
     }  # fmt: skip
     limit, count = 1 << 20, 160
 
