@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _YOUNG: Final = 5_000  # objects made, and not freed, between two collections: about a millisecond
+_EVERY: Final = 0.03  # CPU seconds between two collections: at full load a few thousand objects are made in them
 _NEVER: Final = 1_000_000  # collections: what survived one is frozen long before that
 _SURVIVED: Final = 20  # collections after which what survived them is frozen
 
@@ -25,11 +26,26 @@ def tune() -> None:
     gc.set_threshold(_YOUNG, _NEVER, _NEVER)
 
 
-def freeze_survivors() -> None:
-    """Freeze what survived, if that is worth it. Call it often: it takes microseconds."""
-    # The second condition: where `tune` was not called, this is part of a program that collects in its own way.
-    if gc.get_count()[1] >= _SURVIVED and gc.get_threshold()[1] == _NEVER:
-        gc.freeze()
+class YoungGarbage:
+    """Collects what was made lately before it is much, and freezes what survived.
+
+    The interpreter counts what is freed against what is made, even where that was made long ago: while as many traces leave
+    as come, it begins only when tens of thousands of objects are new, and stops all else for up to 50 ms.
+    """
+
+    def __init__(self) -> None:
+        """``tune`` has to be called: in a program that collects in its own way, this does nothing."""
+        self._worked = 0.0
+
+    def advance(self, worked: float) -> None:
+        """``worked`` are the CPU seconds of this thread so far. Call it often: it mostly takes microseconds."""
+        if gc.get_threshold()[1] != _NEVER:
+            return
+        if worked - self._worked >= _EVERY:
+            self._worked = worked
+            gc.collect(0)
+        if gc.get_count()[1] >= _SURVIVED:
+            gc.freeze()
 
 
 @contextlib.contextmanager

@@ -38,7 +38,7 @@ from collector.scoring.embeddings import installed
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from collector.service.admission import Admission
-from collector.service.garbage import freeze_survivors, kept
+from collector.service.garbage import YoungGarbage, kept
 from collector.service.health import AdminServer, Health, shown_config
 from collector.service.memory_limiter import MemoryLimiter
 from collector.service.rule_reload import RuleReload
@@ -251,7 +251,7 @@ class Service:
 
     async def run(self) -> None:
         """Release traces as they fall due, until ``stop``."""
-        watcher = asyncio.create_task(self._rules.watch(self._use))
+        watcher, garbage = asyncio.create_task(self._rules.watch(self._use)), YoungGarbage()
         while not self._stopping:
             begun = time.thread_time()
             # Not longer: what arrives during the pause may be due before `advance` could know of it.
@@ -260,7 +260,7 @@ class Service:
                 self._runs.advance()
             if self._drift is not None:
                 self._drift.advance()
-            freeze_survivors()
+            garbage.advance(begun)
             # Partial messages are what no budget counts, so they are
             # given up first. Beyond the hard limit traces go, too.
             if self._memory.short() and self.grpc is not None:

@@ -22,7 +22,7 @@ from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
-from collector.service.garbage import freeze_survivors, give_back, kept, tune
+from collector.service.garbage import YoungGarbage, give_back, kept, tune
 from collector.service.memory_limiter import resident_bytes
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
@@ -68,12 +68,12 @@ def measure(count: int) -> OpenTraces:
         _receive(pipeline, count, clock)
         taken, opened = resident_bytes() - before, pipeline.open_traces
         held = sum(len(raw) for trace in pipeline._assembler.open.oldest() for raw in trace.held.values())
-        each = (taken - held) / opened
+        each, young = (taken - held) / opened, YoungGarbage()
         while pipeline.open_traces:
             clock[0] += _OPEN_FOR / 1000
             pipeline.advance(60.0)
             _discard(pipeline)
-            freeze_survivors()
+            young.advance(time.process_time())
         clock[0] += 60.0
         pipeline.advance(60.0)
         _discard(pipeline)
@@ -110,7 +110,7 @@ def _receive(
     pipeline: Pipeline, count: int, clock: list[float], epoch: bytes = b"", spool: Spool | None = None
 ) -> None:
     """Open ``count`` traces, of the reference mix, in a minute of ``clock``."""
-    pool, requests = _pool(), count * SPANS_PER_TRACE // SPANS_PER_REQUEST
+    pool, requests, young = _pool(), count * SPANS_PER_TRACE // SPANS_PER_REQUEST, YoungGarbage()
     for number in range(requests):
         clock[0] += _OPEN_FOR / requests
         pipeline.advance(60.0)
@@ -119,7 +119,7 @@ def _receive(
         if spool is not None:
             write_spool(spool)
         _discard(pipeline)
-        freeze_survivors()
+        young.advance(time.process_time())
 
 
 @cache

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from collector.service import garbage
+from collector.service.garbage import YoungGarbage
 from tests import otlp_data as data
 from tests.harness import Bench
 
@@ -37,9 +39,10 @@ def test_what_is_kept_is_looked_at_once() -> None:
     garbage.tune()
     before, frozen = full_collections(), gc.get_freeze_count()
     kept: list[list[int]] = []
+    young = YoungGarbage()
     for number in range(400_000):
         kept.append([number])
-        garbage.freeze_survivors()
+        young.advance(0)
     assert full_collections() == before
     assert gc.get_freeze_count() - frozen >= 300_000
 
@@ -57,10 +60,33 @@ def test_nothing_is_looked_at_while_all_is_kept_nor_afterwards() -> None:
 def test_cycles_that_die_young_are_collected() -> None:
     garbage.tune()
     before = gc.get_stats()[0]["collected"]
+    young = YoungGarbage()
     for _ in range(20_000):
         Node()
-        garbage.freeze_survivors()
+        young.advance(0)
     assert gc.get_stats()[0]["collected"] - before > 10_000
+
+
+def test_little_is_new_at_a_collection_where_as_much_is_freed_as_is_made() -> None:
+    garbage.tune()
+    open_traces = deque([number] for number in range(100_000))
+    gc.freeze()
+    young, most = YoungGarbage(), 0
+
+    def look(phase: str, _: object) -> None:
+        nonlocal most
+        if phase == "start":
+            most = max(most, len(gc.get_objects(0)))
+
+    gc.callbacks.append(look)
+    try:
+        for number in range(50_000):
+            open_traces.append([number])
+            open_traces.popleft()
+            young.advance(number / 100_000)  # 10 us of work each
+    finally:
+        gc.callbacks.remove(look)
+    assert 1_000 < most < 5_000
 
 
 def test_where_memory_runs_short_cycles_are_collected_that_died_later() -> None:
