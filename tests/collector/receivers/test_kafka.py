@@ -26,7 +26,7 @@ from tests import otlp_data as data
 from tests.harness import WEATHER_RULES, Bench
 from tests.mock_kafka import GROUP, TOPIC, Cluster
 from tests.sinks import OtlpSink, RecordingIntake
-from tests.waiting import until
+from tests.waiting import let_others_run, until
 
 DEAD = "dead"
 pytestmark = pytest.mark.timeout(300)
@@ -283,7 +283,7 @@ def test_messages_that_wait_for_moments_pause_no_partition(tmp_path: Path, clust
         receiver: KafkaReceiver
 
         async def take_message(self, request: bytes, origin: Origin) -> Rejected:
-            await asyncio.sleep(0.002)
+            await let_others_run(20)
             paused.add(self.receiver.is_paused)
             return await super().take_message(request, origin)
 
