@@ -64,7 +64,7 @@ PEERS := .bench/peers
 
 peers: wheel ## Put what `make bench` compares with into .bench/peers: the compiled build, and with Go and network other collectors
 	$(PYTHON) -m venv --clear $(PEERS)/compiled
-	PATH="$$PATH:$(CURDIR)/$(BIN)" uv pip install --quiet --python $(PEERS)/compiled/bin/python --constraint requirements.lock dist/*.whl
+	PATH="$$PATH:$(CURDIR)/$(BIN)" uv pip install --quiet --python $(PEERS)/compiled/bin/python --constraint requirements.lock "$$(echo dist/*.whl)[kafka]"
 	cd tests/bench/otelcol && CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags '-s -w' -o $(CURDIR)/$(PEERS)/otelcol .
 	$(PYTHON) -m venv --clear $(PEERS)/rotel
 	$(PEERS)/rotel/bin/pip install --quiet rotel

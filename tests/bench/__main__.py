@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,6 +21,7 @@ from rich.table import Table
 
 from tests import bench_scorers
 from tests.bench import end_to_end, peers, stages
+from tests.bench import kafka as from_kafka
 
 _SPOOL: Final = {"path": "spool"}
 _RESULTS: Final = Path(".bench/results.json")
@@ -111,6 +114,22 @@ def compiled() -> dict[str, Any]:
     return {"compiled": [full, spooled], "compiled_latency": delays}
 
 
+def kafka() -> dict[str, Any]:
+    """What one collector takes from Kafka, interpreted and compiled, where RIGHTCALL_TEST_KAFKA names a folder for it."""
+    if "RIGHTCALL_TEST_KAFKA" not in os.environ:
+        return {}
+    builds = {"interpreted": sys.executable, "compiled": str(peers.COMPILED.absolute())}
+    found = {name: from_kafka.throughput(python=python) for name, python in builds.items() if Path(python).exists()}
+    table = Table(
+        "build", "spans per CPU-second", "spans per second", "delivered", title="From Kafka, a trace a message"
+    )
+    for name, figures in found.items():
+        rates = (f"{figures[what]:,.0f}" for what in ("spans_per_cpu_second", "spans_per_second"))
+        table.add_row(name, *rates, f"{figures['delivered_share']:.4f}")
+    _CONSOLE.print(table)
+    return {"kafka": found}
+
+
 def pipeline() -> dict[str, Any]:
     """What a span and an open trace cost in the pipeline alone, and which share each stage has."""
     shares = stages.shares()
@@ -147,6 +166,7 @@ PARTS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "spool": spool,
     "latency": latency,
     "compiled": compiled,
+    "kafka": kafka,
     "pipeline": pipeline,
     "peers": compared,
     "scorers": scorers,

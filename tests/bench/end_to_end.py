@@ -54,7 +54,8 @@ def _processes(pid: int) -> list[psutil.Process]:
     return [process, *process.children(recursive=True)]
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
+    """Returns the CPU time that a collector has taken."""
     times = [process.cpu_times() for process in _processes(pid)]
     return float(sum(one.user + one.system for one in times))
 
@@ -76,18 +77,18 @@ def throughput(seconds: float = 20.0, spool: str | dict[str, Any] = "memory", **
 
 def measure(sink: Sink, target: Target, seconds: float) -> dict[str, float]:
     """Measure a collector at full load: spans per CPU-second and per second, share delivered, memory idle and after."""
-    wait_until_steady(lambda: _cpu_seconds(target.pid), _QUIET)
+    wait_until_steady(lambda: cpu_seconds(target.pid), _QUIET)
     idle = rss_mib(target.pid)
     stream = endless_requests()
     warm = _send(target.grpc, stream, 3.0)  # caches and connections
     wait_until_arrived(lambda: sink.counts()[0], warm, _SETTLED)
-    spans_before, cpu_before = sink.counts()[0], _cpu_seconds(target.pid)
+    spans_before, cpu_before = sink.counts()[0], cpu_seconds(target.pid)
     started = time.monotonic()
     sent = _send(target.grpc, stream, seconds)
     sending = time.monotonic() - started
     wait_until_arrived(lambda: sink.counts()[0], spans_before + sent, _SETTLED)
     spans, events, _ = sink.counts()
-    cpu = _cpu_seconds(target.pid) - cpu_before
+    cpu = cpu_seconds(target.pid) - cpu_before
     return {
         "spans_per_cpu_second": (spans - spans_before) / cpu,
         "spans_per_second": sent / sending,
