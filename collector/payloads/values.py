@@ -36,6 +36,9 @@ MAX_NAME: Final = 256
 """How much of a name or an id is kept."""
 _SPACE: Final = " \n\r\t"
 _REPR_PARTS: Final = ",:([{"
+_STRINGS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+_AS_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _BETWEEN_OBJECTS: Final = re.compile(r"\}\s{0,8}\{")
 
 
@@ -95,11 +98,16 @@ def parse_json(text: str) -> Any:
     if len(text) > MAX_TEXT:
         return None
     left = _left.get()
-    if left is not None:
-        # Counted before parsing: afterwards the memory would be taken already.
-        left.values -= text.count(",") + 1
-        if left.values < 0:
-            return None
+    if left is None:
+        return _json_of(text)
+    if left.parsed is None:
+        return _json_of(text) if left.may_parse(text) else None
+    if text not in left.parsed:
+        left.parsed[text] = _json_of(text) if left.may_parse(text) else None
+    return left.parsed[text]
+
+
+def _json_of(text: str) -> Any:
     if text[:1] in _SPACE:
         text = text.strip()
     try:
@@ -112,9 +120,7 @@ def parse_json(text: str) -> Any:
             value, end = _decoder_of_long_numbers.raw_decode(text)
     except (ValueError, RecursionError):
         return None
-    if (end != len(text) and text[end:].strip()) or (len(text) > 2 * MAX_DEPTH and _is_too_deep(value, text)):
-        return None
-    return value
+    return None if (end != len(text) and text[end:].strip()) or _is_json_too_deep(text) else value
 
 
 def parse_arguments(value: object) -> tuple[Arguments, str | None]:
@@ -147,10 +153,16 @@ def parse_arguments(value: object) -> tuple[Arguments, str | None]:
 
 
 class _Left:
-    """How much of one trace may still be parsed."""
+    """How much of one trace, or span, may still be parsed; what was ``parsed`` as JSON by its text, if that is kept."""
 
-    def __init__(self) -> None:
-        self.reprs, self.values = MAX_REPRS, MAX_VALUES
+    def __init__(self, parsed: dict[str, Any] | None = None) -> None:
+        self.reprs, self.values, self.parsed = MAX_REPRS, MAX_VALUES, parsed
+
+    def may_parse(self, text: str) -> bool:
+        """Whether the values in ``text``, which are counted, may be parsed."""
+        # Counted before parsing: afterwards the memory would be taken already.
+        self.values -= text.count(",") + 1
+        return self.values >= 0
 
 
 # A context variable, since parsing happens deep inside functions that know of no trace. An evaluation in slices has
@@ -161,7 +173,16 @@ _R = TypeVar("_R")
 
 def limit_parsing(work: Callable[[], _R]) -> _R:
     """Returns what ``work`` returns, which parses MAX_VALUES from JSON and MAX_REPRS characters of Python reprs at most."""
-    before = _left.set(_Left())
+    return _within(_Left(), work)
+
+
+def parse_once(work: Callable[[], _R]) -> _R:
+    """As `limit_parsing`; and what ``work`` parses from JSON again is what it was before, which must not be changed."""
+    return _within(_Left({}), work)
+
+
+def _within(left: _Left, work: Callable[[], _R]) -> _R:
+    before = _left.set(left)
     try:
         return work()
     finally:
@@ -219,9 +240,26 @@ def parse_any(value: object) -> Any:
     return value if parsed is None else parsed
 
 
+def _is_json_too_deep(text: str) -> bool:
+    """Whether containers are nested deeper than MAX_DEPTH in valid JSON."""
+    if not _may_be_too_deep(text):
+        return False
+    # By its brackets, level by level: to walk over its values takes longer than to parse them.
+    brackets = _STRINGS.sub("", text).encode("ascii", "ignore").translate(_AS_SQUARE, _NO_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        brackets = brackets.replace(b"[]", b"")
+        if not brackets:
+            return False
+    return True
+
+
+def _may_be_too_deep(text: str) -> bool:
+    return len(text) > 2 * MAX_DEPTH and text.count("[") + text.count("{") + text.count("(") > MAX_DEPTH
+
+
 def _is_too_deep(value: object, text: str) -> bool:
     """Whether containers are nested deeper than MAX_DEPTH; examined level by level, if the text has enough brackets."""
-    if len(text) <= 2 * MAX_DEPTH or text.count("[") + text.count("{") + text.count("(") <= MAX_DEPTH:
+    if not _may_be_too_deep(text):
         return False
     level = [value]
     for _ in range(MAX_DEPTH + 1):

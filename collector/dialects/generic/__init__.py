@@ -55,7 +55,7 @@ from collector.payloads.span_names import (
     tool_in_span_name,
 )
 from collector.payloads.tool_arguments import is_schema
-from collector.payloads.values import name_of, parse_any
+from collector.payloads.values import name_of, parse_any, parse_once
 
 _OF_ANSWERED: Final = frozenset({"tool_name", "output"})
 """What is known of a span that needs no answer under another key."""
@@ -63,6 +63,11 @@ _OF_ANSWERED: Final = frozenset({"tool_name", "output"})
 
 def read_span(span: Span) -> GenAISpan | None:
     """Returns None if neither attributes nor the name say what the span is."""
+    # Which of its texts mean what is tried in several ways.
+    return parse_once(lambda: _read_span(span))
+
+
+def _read_span(span: Span) -> GenAISpan | None:
     span = _named(span)
     details = with_details(span.attributes)
     if details is not None:

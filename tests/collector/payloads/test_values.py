@@ -28,6 +28,7 @@ from collector.payloads.values import (
     parse_any,
     parse_arguments,
     parse_json,
+    parse_once,
     parse_repr,
 )
 from tests.builders import agent_span, run_of, tool_span
@@ -89,6 +90,23 @@ def test_deep_nesting_is_not_parsed(open_: str) -> None:
     assert parse_json(deep) is None
     assert parse_json(open_ * MAX_DEPTH + "1" + close * MAX_DEPTH) is not None
     assert parse_json(open_ * 100_000) is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.text(alphabet='[{]}()"\\a', max_size=4)),
+        min_size=MAX_DEPTH - 4,
+        max_size=MAX_DEPTH + 4,
+    ),
+    st.sampled_from(["1", "[]", "{}"]),
+)
+def test_the_depth_of_json_is_that_of_its_containers(levels: list[tuple[bool, str]], innermost: str) -> None:
+    text = innermost
+    for is_object, words in levels:
+        beside = json.dumps(words)
+        text = f'{{{beside}: {text}, "b": {beside}}}' if is_object else f"[{beside}, {text}, [{beside}]]"
+    depth = len(levels) + (innermost != "1")
+    assert (parse_json(text) is None) == (depth > MAX_DEPTH)
 
 
 def test_many_brackets_are_not_deep() -> None:
@@ -193,6 +211,14 @@ def test_the_values_parsed_for_one_trace_are_limited() -> None:
     most = MAX_VALUES // (MAX_TEXT // 2 - 1)
     assert limit_parsing(lambda: [parse_json(many) is not None for _ in range(most + 2)]) == [True] * most + [False] * 2
     assert parse_json(many) is not None
+
+
+def test_a_text_is_parsed_once_where_it_is_tried_in_several_ways() -> None:
+    many = "[" + "1," * (MAX_TEXT // 2 - 2) + "1]"
+    most = MAX_VALUES // (MAX_TEXT // 2 - 1)
+    first, *others = parse_once(lambda: [parse_json(many) for _ in range(most + 2)])
+    assert first == parse_json(many)
+    assert all(other is first for other in others)
 
 
 def test_reprs_beyond_the_limit_of_a_trace_are_no_arguments() -> None:
