@@ -78,6 +78,8 @@ _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 """In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
 _HANDOFF: Final = "handoff_to_"
 _LANGCHAIN: Final = "openinference.instrumentation.langchain"
+_WITHOUT_EMPTY: Final = (_LANGCHAIN, "openinference.instrumentation.google_genai")
+"""Scopes that leave out the arguments of a requested call if there are none."""
 _JS_AGENTS: Final = "@arizeai/openinference-instrumentation-openai-agents"
 _OPERATION: Final = "ai.operationId"
 _VERCEL_AGENTS: Final = ("ai.generateText", "ai.streamText")
@@ -244,9 +246,9 @@ def _read_model(span: Span) -> GenAISpan:
     calls: object = flattened_calls(span.attributes)
     if calls is None and type(output) is str and any(marker in output for marker in _CALLS_IN_OUTPUT):
         calls = output
-    if isinstance(calls, list) and span.scope.name == _LANGCHAIN and output:
+    if isinstance(calls, list) and span.scope.name in _WITHOUT_EMPTY and output:
         for call in calls:
-            call.setdefault("arguments", "")  # it leaves out what is empty, here and on the tool's span
+            call.setdefault("arguments", "")
     genai_span = model_span_of(span, NAME, calls, get(_INPUT))
     # An answer without calls is in `output.value` alone. It was captured all the same.
     genai_span.has_output = genai_span.has_output or bool(output)

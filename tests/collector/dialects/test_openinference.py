@@ -645,12 +645,12 @@ def test_every_call_that_runs_leaves_a_span_in_langchain() -> None:
     [
         ("openinference.instrumentation.langchain", '{"generations": []}', {}),
         ("openinference.instrumentation.langchain", None, None),  # nothing of the answer but its calls was kept
+        ("openinference.instrumentation.google_genai", '{"candidates": []}', {}),
+        ("openinference.instrumentation.google_genai", None, None),
         ("openinference.instrumentation.openai", '{"choices": []}', None),
     ],
 )
-def test_langchains_instrumentor_leaves_out_arguments_that_are_empty(
-    scope: str, output: str | None, expected: Any
-) -> None:
+def test_instrumentors_leave_out_arguments_that_are_empty(scope: str, output: str | None, expected: Any) -> None:
     asked = {
         "llm.output_messages.0.message.tool_calls.0.tool_call.id": "call_2lo",
         "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "list_orders",
