@@ -84,6 +84,8 @@ _NAMED: Final = tuple(
         rf"\b(?:tool|function) (?:(?:with (?:the )?name|named|called) )?{_NAME}[`'\"]? {_ABSENT}",
         rf"\b(?:tool|function) not found: {_NAME}",  # Ax
         rf"^Validation failed for tool {_NAME}",  # pi
+        # Mastra 0.x
+        rf"^Tool validation failed for {_NAME}[`'\"]? Please fix the following errors and try again:",
         # CrewAI
         rf"^(?:I encountered an error: )?(?:Action|You tried to use the tool) {_NAME}[`'\"]?,? (?:but it doesn|don)'t exist\b",
         rf"^Tool call limit exceeded\. Do not call {_NAME}[`'\"]? again\.$",  # LangChain's middleware

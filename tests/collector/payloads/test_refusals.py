@@ -68,6 +68,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         'Validation failed for tool "drop_all":\n  - all: must be boolean',
         "I encountered an error: Action 'drop_all' don't exist, these are the only available Actions:",
         "You tried to use the tool drop_all, but it doesn't exist. You must use one of the following tools",
+        "Tool validation failed for drop_all. Please fix the following errors and try again:\n- all: Required",
         "I tried reusing the same input, I must stop using this action input. I'll try something else instead.",
     ],
 )
@@ -85,6 +86,7 @@ def test_refusals(message: str) -> None:
         "Tool hammer not found on shelf 3",
         "Function hall not found on 3 May",
         "unknown tool maker: Acme",
+        "Tool validation failed for order. The blade is blunt.",
         "no tool is free before 3 May",
         "x" * (MAX_CHARS + 1) + "MCP error -32602: no",
         '[{"code": "AF12"}]',
