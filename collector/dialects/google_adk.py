@@ -80,7 +80,8 @@ def _read_tool(span: Span) -> GenAISpan:
     arguments, result = get(_ARGUMENTS), get(_RESULT)
     if arguments is not None and not (arguments in _EMPTY and result in _EMPTY):  # both empty: not recorded
         genai_span.arguments = None if arguments == "N/A" else arguments
-    told = tool_result(None, result)
+    answer = result if result not in (None, *_EMPTY) else get(semconv.TOOL_CALL_RESULT)
+    told = tool_result(None, answer)
     outcome = told.status(genai_span.name)
     if semconv.OPERATION_NAME not in span.attributes or outcome not in ("ok", "open"):
         genai_span.status, genai_span.refusal = "error", genai_span.refusal or told.refusal
@@ -94,7 +95,6 @@ def _read_tool(span: Span) -> GenAISpan:
         and semconv.TOOL_CALL_RESULT not in span.attributes
     ):
         doubt_failure(genai_span)
-    answer = result if result not in (None, *_EMPTY) else get(semconv.TOOL_CALL_RESULT)
     if genai_span.refusal is None and type(answer) is str and _BLOCKED.search(answer, 0, MAX_DENIAL) is not None:
         genai_span.refusal = Refusal(is_sure=False)
     # Without content nothing says that it waits for a human's confirmation, but that the model is not asked again.

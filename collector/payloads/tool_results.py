@@ -67,7 +67,7 @@ class ToolResult(NamedTuple):
     name: str | None = None
     """The tool that it names."""
     is_open: bool = False
-    """It has a status that may be its call's."""
+    """It has a status that may be its call's, or words that may tell of its failure."""
 
     def status(self, tool_name: str | None) -> ResultStatus:
         """Returns what became of the call, which was one of this tool."""
@@ -82,6 +82,8 @@ _FAILURE: Final = re.compile(
     r"|\W?I encountered an error\b"  # CrewAI
     r"|\W?The function `[^`\s]{1,120}` failed and returned no result\."  # Pipecat
 )
+_PERHAPS_FAILURE: Final = re.compile(r"(?i)\W*failed(?::| to\b)")
+"""How the words begin with which a tool, or who answers in its place (ADK's callbacks), may tell of a failure."""
 _HINTS: Final = (
     "rror", "xception", "raceback", "ailed", "FAILED", "rejected", "ot found", "nvalid", "nknown tool", "nknown function",
     "o such tool", "o such function", "o tool ", "o function ", "not exist", "n't exist", "navailable", "not available",
@@ -223,7 +225,9 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
             break
     if not isinstance(value, str):
         return ToolResult(call_id, failed, is_open=is_open)
-    return ToolResult(call_id, failed or _FAILURE.match(value[:200]) is not None, find_refusal(value), None, is_open)
+    start = value[:200]
+    is_open = is_open or _PERHAPS_FAILURE.match(start) is not None
+    return ToolResult(call_id, failed or _FAILURE.match(start) is not None, find_refusal(value), None, is_open)
 
 
 def response_told(messages: object) -> object:

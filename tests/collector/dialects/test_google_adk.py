@@ -91,6 +91,21 @@ def test_a_status_of_the_tools_own_may_be_of_what_it_looked_at(status: str) -> N
 
 @pytest.mark.parametrize("key", [f"{ADK}.tool_response", "gen_ai.tool.call.result"])
 @pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("failed: the card has expired", ["unobserved_results"]),
+        ("Failed to charge the card", ["unobserved_results"]),
+        ("failed payments: none", []),
+    ],
+)
+def test_what_a_callback_answers_for_a_tool_that_raised(words: str, expected: list[str], key: str) -> None:
+    call = adk("execute_tool pay", 2, 1, attributes={**TOOL, key: json.dumps({"result": words})})
+    run = run_of(adk("invoke_agent helper", 1, attributes={"gen_ai.operation.name": "invoke_agent"}), call)
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
+@pytest.mark.parametrize("key", [f"{ADK}.tool_response", "gen_ai.tool.call.result"])
+@pytest.mark.parametrize(
     ("answer", "expected"),
     [
         ({"status": "denied by policy"}, ["uncertain_execution"]),

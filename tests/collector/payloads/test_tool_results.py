@@ -49,6 +49,9 @@ from tests.strategies import json_values
         ({"status": "failed", "error": "declined"}, "error"),
         ({"status": "failed", "tool_call_id": "c1", "content": "declined"}, "error"),  # a framework's message
         ({"status": ["FAILED"]}, "ok"),
+        ("Failed to pay: declined", "open"),  # of the call, or what the tool found out
+        ({"result": "failed: declined"}, "open"),
+        ("Failed checks: 0", "ok"),
         ("MCP error -32602: Tool delete_everything not found", "refused"),
         ({"error": True, "message": "Tool input validation failed for f"}, "refused"),
         ({"denied": True}, "unclear"),
