@@ -94,7 +94,12 @@ _REQUESTED: Final = "tool_call.function.arguments"
 """The arguments, which Pipecat's instrumentation (2.0) has nowhere else if there are none."""
 _PIPECAT: Final = "openinference.instrumentation.pipecat"
 """It ends all spans well. A handler has no other way to tell a failure than its result (Pipecat 1.x)."""
+_ADK: Final = "openinference.instrumentation.google_adk"
+"""It ends the spans of tools well, also of one whose error a callback answered, or that answered with an error (1.0)."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
+_ADK_SCOPE, _ADK_AGENT = "gcp.vertex.agent", "invoke_agent "
+"""The span on which it writes all requests of a run of ADK 2.13, one over the other: the calls of several answers are mixed,
+and the last input and output are whole."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -165,7 +170,7 @@ def _read_tool(span: Span) -> GenAISpan:
 
 
 def _read_refusal(genai_span: GenAISpan, output: object) -> None:
-    is_told = genai_span.scope == _PIPECAT or is_in_place_of_result(output)
+    is_told = genai_span.scope in (_PIPECAT, _ADK) or is_in_place_of_result(output)
     if is_told and (told := tool_result(None, output)).failed:
         genai_span.status, genai_span.refusal = "error", told.refusal or genai_span.refusal
     elif is_told and told.is_open and genai_span.status == "ok":
@@ -243,6 +248,8 @@ def _read_context(span: Span) -> GenAISpan:
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     output = get(_OUTPUT)
+    if span.scope.name == _ADK_SCOPE and span.name.startswith(_ADK_AGENT):
+        return _read_requests_of_adk(span, output)
     calls: object = flattened_calls(span.attributes)
     if calls is None and type(output) is str and any(marker in output for marker in _CALLS_IN_OUTPUT):
         calls = output
@@ -260,6 +267,15 @@ def _read_model(span: Span) -> GenAISpan:
     if type(output) is str and _AUTOMATIC_CALLS in output and len(output) <= MAX_TEXT:
         # One span for all turns: only what it was told has them, and the results.
         genai_span.output, genai_span.history, genai_span.tracing = None, output, "memory"
+    return genai_span
+
+
+def _read_requests_of_adk(span: Span, output: object) -> GenAISpan:
+    given = span.attributes.get(_INPUT)
+    genai_span = model_span_of(span, NAME, output, given)
+    genai_span.conversation_id = name_of(span.attributes.get(semconv.SESSION_ID))
+    if type(given) is str and len(given) <= MAX_TEXT:
+        genai_span.history, genai_span.tracing = given, "memory"
     return genai_span
 
 

@@ -18,13 +18,15 @@ _FILLABLE: Final = tuple(
 def fill_missing(genai_span: GenAISpan, other: GenAISpan) -> None:
     """Copy from ``other`` what ``genai_span`` lacks: both were read from the same span, in two dialects.
 
-    A failure that one of them tells stands: the span's own status may say that all went well.
+    A failure that one of them tells stands, and so does that the span may not tell of one: its own status may say that all
+    went well.
     """
     if other.status == "error":
         genai_span.status = "error"
+    is_silent = genai_span.status == "unset" and genai_span.tracing == "told"
     for name in _FILLABLE:
         known = getattr(genai_span, name)
-        if not known or known == "unset":
+        if not known or (known == "unset" and not is_silent):
             setattr(genai_span, name, getattr(other, name))
 
 

@@ -1,4 +1,5 @@
-"""OpenInference as Pipecat's instrumentation writes it, and the processor that turns OpenLLMetry's spans into its own."""
+"""OpenInference as Pipecat's instrumentation and Google ADK's write it, and the processor that turns OpenLLMetry's spans into
+its own."""
 
 from __future__ import annotations
 
@@ -63,3 +64,51 @@ def test_a_node_of_a_graph_is_no_tool() -> None:
     )
     assert called(run) == ["get"]
     assert run.trajectory.calls[0].arguments == {"city": "Oslo"}
+
+
+ADK_SCOPE = "openinference.instrumentation.google_adk"
+ASKED: dict[str, Any] = {"role": "model", "parts": [{"function_call": {"name": "refund", "args": {"n": 4}}}]}
+
+
+def told_by_adk(answer: Any) -> dict[str, Any]:
+    return {"role": "user", "parts": [{"function_response": {"name": "refund", "response": answer}}]}
+
+
+def turn_of_adk(contents: list[dict[str, Any]], answer: Any) -> list[Span]:
+    """ADK 2.13: all requests are on one span, of whose answers the calls are mixed (instrumentation 1.0)."""
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call.function."
+    requests = {
+        "gen_ai.operation.name": "generate_content",
+        "input.value": json.dumps({"contents": contents}),
+        "output.value": json.dumps({"content": {"role": "model", "parts": [{"text": "Done."}]}}),
+        f"{call}name": "refund",
+        f"{call}arguments": '{"n": 4}',
+    }
+    tool = {
+        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "refund", "tool.name": "refund", "tool.id": "adk-1",
+        "input.value": '{"n": 4}', "tool.parameters": '{"n": 4}',
+        "output.value": json.dumps({"id": "adk-1", "name": "refund", "response": answer}),
+    }  # fmt: skip
+    agent = span_of_kind(KIND, "AGENT", "agent_run [desk]", 1, attributes={"agent.name": "desk"}, scope=ADK_SCOPE)
+    asking = ("LLM", "invoke_agent desk", 2, 1, 1, 90)
+    return [
+        agent,
+        span_of_kind(KIND, *asking, attributes=requests, scope="gcp.vertex.agent", status=1),
+        span_of_kind(KIND, "TOOL", "execute_tool refund", 3, 2, 20, attributes=tool, scope=ADK_SCOPE, status=1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "expected"),
+    [
+        ({"result": "paid back"}, "ok", []),
+        ({"error": "order is closed"}, "error", []),
+        ({"result": "failed: order is closed"}, "unset", ["unobserved_results"]),
+    ],
+)
+def test_the_last_request_of_adk_tells_of_all_calls(answer: Any, status: str, expected: list[str]) -> None:
+    question = {"role": "user", "parts": [{"text": "Refund order 4."}]}
+    earlier = [question, ASKED, told_by_adk({"result": "no"}), {"role": "model", "parts": [{"text": "Sorry."}]}]
+    run = run_of(*turn_of_adk([*earlier, question, ASKED, told_by_adk(answer)], answer))
+    assert [(one.name, one.arguments, one.status) for one in run.trajectory.calls] == [("refund", {"n": 4}, status)]
+    assert doubts(run) == expected

@@ -43,6 +43,13 @@ def test_only_missing_fields_are_filled() -> None:
     assert (mine.name, mine.call_id, mine.status, mine.dialect) == ("a", "c1", "error", "mine")
 
 
+def test_what_may_have_failed_is_no_success_for_the_status_of_its_span() -> None:
+    mine, other = (genai_span_of(span(number=2, parent=1), Role.TOOL, name) for name in ("mine", "other"))
+    mine.tracing, other.status, other.name = "told", "ok", "a"
+    fill_missing(mine, other)
+    assert (mine.name, mine.status) == ("a", "unset")
+
+
 def test_context_attributes_are_short_plain_values() -> None:
     assert context_attributes(
         span(attributes={"a": "x", "b": True, "c": 1.5, "d": "x" * 600, "e": ["x"], "f": None, "g": b"x"})
