@@ -97,9 +97,13 @@ def _read_tool(span: Span) -> GenAISpan:
         doubt_failure(genai_span)
     if genai_span.refusal is None and type(answer) is str and _BLOCKED.search(answer, 0, MAX_DENIAL) is not None:
         genai_span.refusal = Refusal(is_sure=False)
-    # Without content nothing says that it waits for a human's confirmation, but that the model is not asked again.
     is_silent = genai_span.arguments is None and answer in (None, *_EMPTY) and genai_span.status != "error"
-    genai_span.is_pending = is_silent and genai_span.name not in _ENDS_RUN and get(_TYPE) not in _RETURNS_AT_ONCE
+    if is_silent and genai_span.name not in _ENDS_RUN:
+        # Nothing says that it waits for a human's confirmation, but that the model is not asked again.
+        genai_span.is_pending = get(_TYPE) not in _RETURNS_AT_ONCE
+        # What a tool raises ends the run, or a callback answers for it and the span is that of a success. Of a failure that the
+        # tool answers itself, 2.13 records that there is an `error`, and not the status that ADK's documentation asks for.
+        doubt_outcome(genai_span)
     return genai_span
 
 

@@ -123,14 +123,14 @@ def test_what_a_callback_answers_in_place_of_the_tool(answer: Any, expected: lis
 @pytest.mark.parametrize(
     ("tool", "more", "expected"),
     [
-        ("pay", {}, ["other_traces", "uncertain_execution"]),
+        ("pay", {}, ["other_traces", "uncertain_execution", "unobserved_results"]),
         (
             "pay",
             {f"{ADK}.tool_call_args": "{}", f"{ADK}.tool_response": "{}"},
-            ["other_traces", "uncertain_execution"],
+            ["other_traces", "uncertain_execution", "unobserved_results"],
         ),
         ("pay", {"gen_ai.tool.call.result": '{"paid": true}'}, []),
-        ("pay", {"gen_ai.tool.type": "LongRunningFunctionTool"}, []),
+        ("pay", {"gen_ai.tool.type": "LongRunningFunctionTool"}, ["unobserved_results"]),
         ("exit_loop", {}, []),
     ],
 )
@@ -146,7 +146,21 @@ def test_without_content_a_call_that_ends_the_run_may_wait_for_a_confirmation(
     ]
     assert doubts(run_of(*spans)) == expected
     answered = run_of(*spans, adk("generate_content gemini-2.5-pro", 4, 1, 30, 5, attributes=request))
-    assert (called(answered), doubts(answered)) == ([tool], [])
+    assert (called(answered), doubts(answered)) == ([tool], [one for one in expected if one == "unobserved_results"])
+
+
+@pytest.mark.parametrize(("tool", "is_open"), [("pay", True), ("transfer_to_agent", False)])
+def test_without_content_nothing_tells_that_a_callback_answered_for_a_tool_that_raised(
+    tool: str, is_open: bool
+) -> None:
+    silent = adk(f"execute_tool {tool}", 2, 1, attributes={**TOOL, "gen_ai.tool.name": tool})
+    raised = adk("execute_tool ship", 3, 1, 20, attributes={**TOOL, "gen_ai.tool.name": "ship"}, status=2)
+    asked = adk("generate_content m", 4, 1, 40, attributes={"gen_ai.operation.name": "generate_content"})
+    run = run_of(
+        adk("invoke_agent till", 1, attributes={"gen_ai.operation.name": "invoke_agent"}), silent, raised, asked
+    )
+    assert [call.status for call in run.trajectory.calls] == ["unset", "error"]
+    assert doubts(run) == (["unobserved_results"] if is_open else [])
 
 
 def test_the_span_of_a_turns_merged_results_is_not_a_call() -> None:
