@@ -55,6 +55,7 @@ MCP_METHOD_NAME: Final = "mcp.method.name"
 
 # --- general
 ERROR_TYPE: Final = "error.type"
+ERROR_MESSAGE: Final = "error.message"
 EVENT_EXCEPTION: Final = "exception"
 EXCEPTION_TYPE: Final = "exception.type"
 EXCEPTION_MESSAGE: Final = "exception.message"

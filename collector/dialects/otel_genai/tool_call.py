@@ -22,7 +22,8 @@ from collector.model.genai_span import (
 from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, has_returned_error, parameters_of
 from collector.payloads.messages import tool_call_parts
-from collector.payloads.refusals import Refusal, guardrail_refusal
+from collector.payloads.outcomes import says_failure
+from collector.payloads.refusals import Refusal, find_refusal, guardrail_refusal
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
 from collector.payloads.tool_results import (
@@ -66,9 +67,14 @@ _ARGUMENTS: Final = tuple(
     f"gen_ai.tool.{key}"
     for key in ("args", "arguments", "input", "parameters", "call.args", "call.input", "call.parameters")
 )  # of tracers that follow the conventions but for this name
+_ERRORS: Final = (
+    semconv.ERROR_MESSAGE, "error", "tool.error", "gen_ai.tool.error", "gen_ai.tool.error.message", "tool.is_error",
+)  # fmt: skip
+"""Where tracers of one's own put the words of a failure, or its flag, with neither a status nor a type beside them."""
+_SUCCESS: Final = ("success", "tool.success", "gen_ai.tool.success")
 ATTRIBUTES: Final = (
     semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION, *_STRANDS_STATUS,
-    _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, *_ARGUMENTS, RETURNED,
+    _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, *_ARGUMENTS, RETURNED, *_ERRORS, *_SUCCESS,
 )  # fmt: skip
 """What is read of a call beside what all spans have."""
 
@@ -123,7 +129,19 @@ def _tells_failure(status: Status, attributes: Mapping[str, Any]) -> bool:
     # The second: Splunk's util-genai 0.1. The last: a server of MCP, and OpenAI Agents, whose spans end well all the same.
     if is_mcp_failure(result) or failure_in_message(result) is not None or is_in_place_of_result(result):
         return True
-    return status == "unset" and has_returned_error(attributes)
+    return status == "unset" and (has_returned_error(attributes) or _is_flagged(attributes))
+
+
+def _is_flagged(attributes: Mapping[str, Any]) -> bool:
+    """Whether words or a flag beside a call, in a tracer's own keys, say that it failed."""
+    return says_failure({
+        "failure": [attributes[key] for key in _ERRORS if key in attributes and attributes[key] not in (None, "")],
+        "success": [attributes[key] for key in _SUCCESS if key in attributes],
+    })  # fmt: skip
+
+
+def _words_of_error(attributes: Mapping[str, Any]) -> str | None:
+    return next((words for key in _ERRORS if type(words := attributes.get(key)) is str and words), None)
 
 
 def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
@@ -189,6 +207,8 @@ def _has_no_words(span: Span) -> bool:
 def _read_failure(genai_span: GenAISpan, span: Span, result: object) -> None:
     if result and genai_span.refusal is None:
         genai_span.refusal = tool_result(None, result).refusal  # Google ADK
+    if genai_span.refusal is None and (words := _words_of_error(span.attributes)) is not None:
+        genai_span.refusal = find_refusal(words)
     # LiveKit has one type for any failure, and neither words nor arguments where it may not record content.
     if genai_span.arguments in (None, "") and (result or genai_span.scope == _LIVEKIT):
         doubt_start(genai_span)

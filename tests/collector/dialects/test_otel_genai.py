@@ -233,6 +233,27 @@ def test_a_failure_of_which_nothing_is_told_may_be_a_refusal(more: dict[str, Any
     assert doubts(run_of(agent_span(), tool_span("pay", {"order": 7}, status=2, **more))) == expected
 
 
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"error.message": "no stock"}, "error"),
+        ({"tool.error": "no stock"}, "error"),
+        ({"tool.success": False}, "error"),
+        ({"tool.is_error": True}, "error"),
+        ({"error": False, "error.message": "", "success": True}, "unset"),
+    ],
+)
+def test_a_failure_may_be_told_beside_a_call_with_neither_status_nor_type(more: dict[str, Any], status: str) -> None:
+    run = run_of(agent_span(), tool_span("pay", attributes=more))
+    assert [call.status for call in run.trajectory.calls] == [status]
+
+
+def test_the_words_of_a_failure_may_be_those_of_a_refusal() -> None:
+    call = dialects.read_span(tool_span("pay", attributes={"error.message": "Unknown tool: pay"}))
+    assert call is not None
+    assert call.refusal is not None
+
+
 @pytest.mark.parametrize("status", [0, 1])
 def test_the_whole_answer_of_an_mcp_server_tells_that_its_tool_failed(status: int) -> None:
     """Vercel's AI SDK 7 with its client for MCP."""
