@@ -65,10 +65,10 @@ def name_in_metadata(attributes: Mapping[str, Any], span_name: str) -> str | Non
     return None
 
 
-_EXCHANGE: Final = re.compile(r"(.*_)request")
+_EXCHANGE: Final = re.compile(r"(.*_)(?:request|payload|body)")
 _OF_CALLS: Final = frozenset({"tool_name", "call_id", "input"})
 """What says of an object's keys that the arguments are one of its values."""
-_ANSWERS: Final = ("response", "reply", "result", "problem")
+_ANSWERS: Final = ("response", "reply", "result", "output", "answer", "problem")
 
 
 def answered_request(attributes: Mapping[str, Any], *, has_failed: bool) -> Mapping[str, Any] | None:

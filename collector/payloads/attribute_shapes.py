@@ -38,6 +38,7 @@ class Shape(NamedTuple):
 
 _MEASURES: Final = "duration|latency|elapsed|bytes|size|length|chars|exit_code"
 _CALL: Final = r"(?:tool|function|tool_call|function_call|tool_use|mcp_tool)"
+_STEP: Final = "tool|call|result|execution|action|skill|task|step|function|command|operation|plugin"
 _OF_ONE: Final = r"(?:tool|function|call|tool_use|execution|action)"
 # The first pattern that matches decides, so the more specific ones come first.
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
@@ -81,7 +82,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     ),
     (r"finish_reasons?|stop_reason|request_model|response_model|llm_(?:provider|model|model_name)", "model", 0),
     (rf"is_error|has_error|failed|tool_error|error|error_message|tool_error_type|{_CALL}_exception", "failure", 0),
-    (r"(?:tool|call|result|execution|action|skill)_(?:status|outcome|state)|outcome", "status", 0),
+    (rf"(?:{_STEP})_(?:status|outcome|state)|outcome", "status", 0),
     (r"(?:tool_|call_)?permission|(?:permission|approval|policy)_decision", "status", 0),
     (r"(?:tool|call|execution|decision|policy|permission|approval|guardrail)_verdict", "status", 0),
     (r"verdict", "status", 1),

@@ -40,12 +40,15 @@ _OVER_INPUT: Final = frozenset({
     "in", "given", "with", "using", "spec", "param", "parameter", "tool_arguments", "tool_args", "tool_input",
 })  # fmt: skip
 """Words over arguments, whole or in an attribute each, besides those under which other attributes may say something as well."""
+_PERHAPS_INPUT: Final = frozenset({"data", "vars", "variables", "slots", "kw"})
+"""Words over what a call was given, where nothing is under one that is for this alone."""
 _PARAMETERS: Final = frozenset({"input", "inputs", "arg", "args", "arguments", "params", "parameters"})
 """Words over arguments beside an id, with which nothing else is said under them."""
 _EACH: Final = ("args.", "arg.", "params.")
 _DOING: Final = frozenset({
     "call", "exec", "execute", "execution", "run", "invoke", "invocation", "step", "act", "action", "tool", "task", "job",
     "dispatch", "attempt", "handler", "function", "operation", "process", "work", "request", "span", "event", "command",
+    "stage", "node", "unit", "activity",
 })  # fmt: skip
 """Names of spans that are no tool's."""
 _OUTPUT: Final = frozenset({
@@ -106,6 +109,14 @@ def _name_of_span(name: str) -> str | None:
     return name if _NAME.fullmatch(name) is not None and words_of(name) not in _DOING else None
 
 
+def is_doing(name: str) -> bool:
+    """Whether a span has a name that says that something is done, and not what: `task`, `playbook.step`, `agent/run`.
+
+    `PayAction` is a name of its own.
+    """
+    return re.split(r"[^A-Za-z0-9]", name[-MAX_KEY:])[-1].lower() in _DOING
+
+
 def described_tool(attributes: Mapping[str, Any]) -> str | None:
     """Returns the tool of a call whose span says that it is one, and not under which key its tool is."""
     return _name_among(_parted(attributes)[0])
@@ -128,7 +139,7 @@ def tool_with_arguments(attributes: Mapping[str, Any], own_name: str) -> dict[Me
 def described_input(attributes: Mapping[str, Any]) -> object:
     """Returns the input of a call whose span says that it is one: the only object under a word for it."""
     objects = {key: value for key, value in _parted(attributes)[0].items() if _is_object(value)}
-    given = _of_words(objects, _OVER_INPUT)
+    given = _of_words(objects, _OVER_INPUT) or _of_words(objects, _PERHAPS_INPUT)
     return given[0] if len(given) == 1 else None
 
 

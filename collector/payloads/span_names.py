@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final, Literal
 
-from collector.payloads.attribute_shapes import MAX_KEY, words_of
+from collector.payloads.attribute_shapes import MAX_KEY, MAX_LOOKED_AT, words_of
 from collector.payloads.languages import tool_in_english
 
 Role = Literal["tool", "agent", "model"]
@@ -15,7 +16,8 @@ _TOOL_KINDS: Final = frozenset({
     "tool", "tools", "tool_call", "tool_execute", "toolcall", "tool_calling", "tool_use", "tool_execution", "tool_invocation",
     "tool_run", "tool_invoke",
     "execute_tool", "call_tool", "run_tool", "invoke_tool", "use_tool", "function", "function_call", "function_tool",
-    "mcp_tool", "mcp_tool_call", "tools_call", "mcp_tools_call", "mcp_call_tool",
+    "mcp_tool", "mcp_tool_call", "tools_call", "mcp_tools_call", "mcp_call_tool", "agent_tool", "agent_tools", "ai_tool",
+    "llm_tool", "model_tool", "tool_exec", "tool_step", "tool_task", "tool_node", "tool_port", "tool_handler",
 })  # fmt: skip
 _AGENT_KINDS: Final = frozenset({
     "agent", "invoke_agent", "agent_run", "run_agent", "agent_call", "agent_invocation", "agent_execution", "agent_turn",
@@ -41,6 +43,29 @@ def role_of_kind(kind: object) -> Role | None:
     if words in _AGENT_KINDS:
         return "agent"
     return "model" if words in _MODEL_KINDS else None
+
+
+_KINDS: Final = frozenset({"type", "kind", "op", "category", "class", "group", "port", "sort"})
+"""Last words of keys under which tracers of one's own say of what sort a span is: `task.type`, `op`, `stage.group`."""
+_PARTS: Final = re.compile(
+    r"(?:^|_)(?:message|content|block|part|choice|tools?|function|result|input|output|response)_"
+)
+"""What may be of a sort inside a span."""
+
+
+def tells_tool(attributes: Mapping[str, Any]) -> bool:
+    """Whether a word for the sort of a span, whatever it is a sort of, says that it is a tool's call.
+
+    ``tools/call`` says so under any key: it is MCP's method.
+    """
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+        if type(value) is not str or len(value) > MAX_KEY or "tool" not in value.lower():
+            continue
+        words = words_of(key)
+        is_sort = words.rpartition("_")[2] in _KINDS and _PARTS.search(words) is None
+        if value == "tools/call" or (is_sort and role_of_kind(value) == "tool"):
+            return True
+    return False
 
 
 _CHECK: Final = re.compile(

@@ -52,6 +52,7 @@ from collector.payloads.span_names import (
     is_handoff,
     is_turn_of_agent,
     role_of_kind,
+    tells_tool,
     tool_in_span_name,
 )
 from collector.payloads.tool_arguments import is_schema
@@ -84,7 +85,7 @@ def _read_span(span: Span) -> GenAISpan | None:
     if action is not None and not is_schema(action[1]):
         values["tool_name"] = [action[0]]
         values.setdefault("input", [action[1]])
-    role = role or ("tool" if is_function(span.name) else None)
+    role = role or ("tool" if is_function(span.name) or tells_tool(span.attributes) else None)
     if role == "agent" or (role is None and is_definition_of(span.name, values)):
         # One request of a run and the calls that it asked for; what is above covers all of them.
         is_turn = bool(span.parent_span_id) and is_turn_of_agent(span.name)

@@ -39,6 +39,7 @@ from collector.payloads.identified_calls import (
     described_input,
     described_tool,
     grouped_arguments,
+    is_doing,
 )
 from collector.payloads.outcomes import denial_in, has_unknown_status, refusal_among, says_failure
 from collector.payloads.span_names import (
@@ -82,6 +83,8 @@ def read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
     )
     if genai_span.name is None:
         genai_span.name = name_in_metadata(span.attributes, span.name)
+    if genai_span.name is None and is_doing(span.name):
+        genai_span.name = described_tool(span.attributes)
     if genai_span.name is None and not is_function(span.name) and tool_in_span_name(span.name) == (False, None):
         genai_span.name = name_of(function_in_path(span.name))
     genai_span.name = genai_span.name or described_tool(span.attributes)
