@@ -39,6 +39,7 @@ class Shape(NamedTuple):
 _MEASURES: Final = "duration|latency|elapsed|bytes|size|length|chars|exit_code"
 _CALL: Final = r"(?:tool|function|tool_call|function_call|tool_use|mcp_tool)"
 _STEP: Final = "tool|call|result|execution|action|skill|task|step|function|command|operation|plugin"
+_FAILURES: Final = "err|exc|exception|fault|problem|failure|raised|threw|crashed"
 _OF_ONE: Final = r"(?:tool|function|call|tool_use|execution|action)"
 # The first pattern that matches decides, so the more specific ones come first.
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
@@ -57,6 +58,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
         0,
     ),
     (r"name_tool|skill_name", "tool_name", 0),  # `nom_outil`
+    (r"tool_function|skill_id", "tool_name", 1),
     # Keys such as `use_tool` and `is_tool` hold no name.
     (r"(?<!use_)(?<!has_)(?<!is_)(?<!select_)tool", "tool_name", 1),
     (r"(?:tool|function)_(?:call_|use_|invocation_|execution_)id|call_id", "call_id", 0),
@@ -82,6 +84,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     ),
     (r"finish_reasons?|stop_reason|request_model|response_model|llm_(?:provider|model|model_name)", "model", 0),
     (rf"is_error|has_error|failed|tool_error|error|error_message|tool_error_type|{_CALL}_exception", "failure", 0),
+    (rf"(?:{_STEP}|tool_use|tool_call|function_call)_(?:{_FAILURES}|error_(?:text|details?|msg))", "failure", 0),
     (rf"(?:{_STEP})_(?:status|outcome|state)|outcome", "status", 0),
     (r"(?:tool_|call_)?permission|(?:permission|approval|policy)_decision", "status", 0),
     (r"(?:tool|call|execution|decision|policy|permission|approval|guardrail)_verdict", "status", 0),
@@ -104,6 +107,7 @@ _WHOLE_KEYS: Final = {
     "status": Shape("status", 1),
     "ok": Shape("success"),
     "executed": Shape("executed"),
+    **dict.fromkeys(_FAILURES.split("|"), Shape("failure", 1)),
     "denied": Shape("denied"),
     "rejected": Shape("denied"),
     "blocked": Shape("denied"),
@@ -319,20 +323,34 @@ def may_tell_of_call(key: str) -> Tells:
 
 # ReAct agents, and those after them: `action` beside `action_input`, `agent.skill.name` beside `agent.skill.args`.
 _ACTION_INPUT: Final = re.compile(
-    r"((?:\w*_)?(?:action|skill))_(?:args|arguments|inputs?|params|parameters|kwargs|payload)"
+    r"((?:\w*_)?(?:action|skill|plugin))_(?:args|arguments|inputs?|params|parameters|kwargs|payload)"
 )
 
 
-def action_with_input(attributes: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """Returns the action of which the input stands beside it under the same word, and its input; None if there is none."""
+def action_with_input(attributes: Mapping[str, Any], own_name: str = "") -> tuple[str, Any] | None:
+    """Returns the action of which the input stands beside it under the same word, and its input; None if there is none.
+
+    It may be in the name of the span, ``own_name``, behind the same word: ``plugin/pay``. What is dispatched to the store of
+    an application has a path for a type, ``cart/ADD``, and is no call.
+    """
     keys = {words_of(key): key for key in islice(attributes, MAX_LOOKED_AT)}
     for words, key in keys.items():
         match = _ACTION_INPUT.fullmatch(words)
         if match is not None:
             own = (match[1], f"{match[1]}_name", f"{match[1]}_type")
             action = first_line(attributes.get(keys.get(one, "")) for one in own)
+            if action is None:
+                action = name_of(_after(match[1], own_name))
+            elif words == "action_payload" and "/" in action:
+                return None
             return None if action is None else (action, attributes[key])
     return None
+
+
+def _after(word: str, name: str) -> str | None:
+    """Returns what follows a word and a separator in the name of a span."""
+    beginning, separator, rest = name[: 2 * MAX_KEY].partition("/" if "/" in name else ":")
+    return rest.strip() if separator and words_of(beginning) == word else None
 
 
 def first_line(values: Iterable[object]) -> str | None:

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from itertools import islice
+from itertools import filterfalse, islice
 from typing import Any, Final
 
 from collector.payloads.attribute_shapes import (
     MAX_KEY,
     MAX_LOOKED_AT,
     Meaning,
+    meaning_of,
     shape_of,
     typed_values,
     words_of,
 )
 from collector.payloads.flattened_attributes import FlattenedAttributes, unflatten
 from collector.payloads.span_names import function_in_path, role_of_kind
-from collector.payloads.values import parse_json
+from collector.payloads.values import parse_any, parse_json
 
 MARKER: Final = b"call_"
 """Every span with an id contains this, or the word `tool`."""
@@ -139,8 +140,14 @@ def tool_with_arguments(attributes: Mapping[str, Any], own_name: str) -> dict[Me
 def described_input(attributes: Mapping[str, Any]) -> object:
     """Returns the input of a call whose span says that it is one: the only object under a word for it."""
     objects = {key: value for key, value in _parted(attributes)[0].items() if _is_object(value)}
-    given = _of_words(objects, _OVER_INPUT) or _of_words(objects, _PERHAPS_INPUT)
+    given = _of_words(objects, _OVER_INPUT) or list(filterfalse(_is_record, _of_words(objects, _PERHAPS_INPUT)))
     return given[0] if len(given) == 1 else None
+
+
+def _is_record(value: object) -> bool:
+    """Whether an object tells of a call, and is no input of it."""
+    keys = parse_any(value)
+    return not isinstance(keys, Mapping) or any(meaning_of(key) in ("kind", "tool_name") for key in map(str, keys))
 
 
 def _parted(

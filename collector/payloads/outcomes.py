@@ -15,7 +15,7 @@ _FAILED: Final = frozenset({
 })  # fmt: skip
 _WELL: Final = frozenset({
     "ok", "okay", "success", "successful", "succeeded", "completed", "complete", "done", "finished", "passed", "executed",
-    "called", "returned", "true", "approved", "allow", "allowed", "accepted", "unset", "0", "200",
+    "called", "returned", "true", "approved", "allow", "allowed", "accepted", "unset", "fulfilled", "0", "200",
 })  # fmt: skip
 _HTTP_ERRORS: Final = range(400, 600)
 _FAILED_ENDS: Final = ("_error", "_failed", "_failure")

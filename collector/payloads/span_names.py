@@ -45,7 +45,7 @@ def role_of_kind(kind: object) -> Role | None:
     return "model" if words in _MODEL_KINDS else None
 
 
-_KINDS: Final = frozenset({"type", "kind", "op", "category", "class", "group", "port", "sort"})
+_KINDS: Final = frozenset({"type", "kind", "op", "category", "class", "group", "port"})
 """Last words of keys under which tracers of one's own say of what sort a span is: `task.type`, `op`, `stage.group`."""
 _PARTS: Final = re.compile(
     r"(?:^|_)(?:message|content|block|part|choice|tools?|function|result|input|output|response)_"
@@ -54,16 +54,12 @@ _PARTS: Final = re.compile(
 
 
 def tells_tool(attributes: Mapping[str, Any]) -> bool:
-    """Whether a word for the sort of a span, whatever it is a sort of, says that it is a tool's call.
-
-    ``tools/call`` says so under any key: it is MCP's method.
-    """
+    """Whether a word for the sort of a span, whatever it is a sort of, says that it is a tool's call."""
     for key, value in islice(attributes.items(), MAX_LOOKED_AT):
         if type(value) is not str or len(value) > MAX_KEY or "tool" not in value.lower():
             continue
         words = words_of(key)
-        is_sort = words.rpartition("_")[2] in _KINDS and _PARTS.search(words) is None
-        if value == "tools/call" or (is_sort and role_of_kind(value) == "tool"):
+        if words.rpartition("_")[2] in _KINDS and _PARTS.search(words) is None and role_of_kind(value) == "tool":
             return True
     return False
 
@@ -118,6 +114,10 @@ _TOOL_SPANS: Final = _compiled(
     rf"^{_PATH}tool[ _.-]?(?:call|execution|execute|invocation|invoke|run)\.([\w-]{{1,256}})$",
     rf"^{_PATH}(?:execute|call|run|invoke)[ _.-]?tool\.([\w-]{{1,256}})$",
     rf"^{_PATH}tools?\.([\w-]{{1,256}})\.(?:execute|call|run|invoke)$",
+    # `shop.agent_tools.pay`, `graphql.resolve tools.pay`
+    rf"^{_PATH}(?:agent|ai|llm|model|assistant|bot|chat)_tools?[./]([\w-]{{1,256}})$",
+    r"^(?!(?:get|post|put|patch|delete|head|options|select|insert|update)\b)[\w.-]{1,64} tools\.([\w-]{1,256})$",
+    rf"^{_PATH}(?:execut(?:e|ing)|call(?:ing)?|run(?:ning)?|invok(?:e|ing)|us(?:e|ing))[ _.-]?skill\s*[:/ ]\s*{_NAME}$",
 )
 # What follows the word `tool` in names of steps around a call: `tools/list`, `tool.execution_loop`.
 _NOT_NAMES: Final = frozenset({
@@ -128,9 +128,12 @@ _NOT_NAMES: Final = frozenset({
     "validation", "parse", "approval", "queue", "queued", "batch", "stream", "agent", "agents", "mcp", "llm",
 })  # fmt: skip
 _NAMELESS: Final = re.compile(
-    rf"^{_PATH}(?:tools/call|mcp[ _.-]call|(?:execute|call|run|invoke)[ _.-]?tool|dispatch[ _.-]tool[ _.-]call"
-    r"|tool[ _.-]?(?:call|execution|invocation|invoke|execute|use)|tool)$",
+    rf"^{_PATH}(?:tools/call|mcp[ _.-]call|(?:exec|execute|call|run|invoke)[ _.-]?(?:tool|skill)|dispatch[ _.-]tool[ _.-]call"
+    r"|(?:tool|skill)[ _.-]?(?:call|execution|invocation|invoke|execute|exec|use)|tool)$",
     re.IGNORECASE,
+)
+_FUNCTION_CALL: Final = re.compile(
+    rf"^{_PATH}(?:function[ _.-]?call|(?:exec|execute|call|run|invoke|remote)[ _.-]?function)$", re.IGNORECASE
 )
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][\w.]{0,63})(?:![rsa])?\}")
 _ATTEMPT: Final = re.compile(r"(?<=\w)#\d{1,3}$")
@@ -212,6 +215,11 @@ def function_in_path(name: str) -> str:
 def is_function(name: str) -> bool:
     """Whether a span has no name but that of its kind, a function: that of a call, as in the OpenAI Agents SDK's data."""
     return name in ("function", "Function")
+
+
+def is_function_call(name: str) -> bool:
+    """Whether a span has a name that says that a function was called, which may be one of an application's own."""
+    return len(name) <= MAX_KEY and _FUNCTION_CALL.match(name) is not None
 
 
 def is_handoff(name: str) -> bool:

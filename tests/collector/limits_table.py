@@ -263,6 +263,8 @@ CONSTANTS = {
     "collector.payloads.values.MAX_VALUES":
         "collector/payloads/test_values.py::test_the_values_parsed_for_one_trace_are_limited",
     "collector.payloads.values.MAX_TEXT": "collector/payloads/test_values.py::test_a_long_text_is_not_parsed",
+    "collector.payloads.written_calls.MAX_NAME":
+        "collector/payloads/test_written_calls.py::test_a_longer_name_is_not_looked_at",
     "collector.transport.http_server._MAX_HEAD":
         "collector/transport/test_http_server.py::test_nonsense_is_refused_and_harms_nobody",
     "collector.transport.http_server._MAX_CHUNKS":

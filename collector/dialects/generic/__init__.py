@@ -40,15 +40,18 @@ from collector.payloads.event_calls import Transcript, transcript_of_events
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.identified_calls import (
     MARKER,
+    described_tool,
     identified_requests,
     tool_with_arguments,
     with_identified_call,
 )
+from collector.payloads.json_rpc import call_by_rpc
 from collector.payloads.messages import is_answer, may_contain_tool_calls
 from collector.payloads.span_names import (
     agent_in_span_name,
     filled_in,
     is_function,
+    is_function_call,
     is_handoff,
     is_turn_of_agent,
     role_of_kind,
@@ -57,6 +60,7 @@ from collector.payloads.span_names import (
 )
 from collector.payloads.tool_arguments import is_schema
 from collector.payloads.values import name_of, parse_any, parse_once
+from collector.payloads.written_calls import call_in_span_name
 
 _OF_ANSWERED: Final = frozenset({"tool_name", "output"})
 """What is known of a span that needs no answer under another key."""
@@ -81,10 +85,14 @@ def _read_span(span: Span) -> GenAISpan | None:
     # A span that says what it is needs no id to be one, and names its tool better than what stands beside an id.
     if span.parent_span_id and role is None and tool_in_span_name(span.name)[1] is None:
         values = with_identified_call(values, attributes, span.name)
-    action = None if "tool_name" in values else action_with_input(span.attributes)
+    action = None if "tool_name" in values else action_with_input(span.attributes, span.name)
     if action is not None and not is_schema(action[1]):
         values["tool_name"] = [action[0]]
         values.setdefault("input", [action[1]])
+    if (written := call_in_span_name(span.name)) is not None:
+        role, values = "tool", {**values, "tool_name": [written[0]], "input": [written[1]]}
+    elif called := call_by_rpc(span.attributes):
+        role, values = "tool", {**values, **called}
     role = role or ("tool" if is_function(span.name) or tells_tool(span.attributes) else None)
     if role == "agent" or (role is None and is_definition_of(span.name, values)):
         # One request of a run and the calls that it asked for; what is above covers all of them.
@@ -133,6 +141,8 @@ def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | 
             return genai_span
     if span.parent_span_id and "tool_name" not in values and not is_model:
         values = {**values, **tool_with_arguments(span.attributes, span.name)}
+        if is_function_call(span.name) and (tool := described_tool(span.attributes)) is not None:
+            values = {"tool_name": [tool], **values}
     return None if is_model else read_possible_tool(span, values)
 
 
@@ -215,10 +225,11 @@ MARKERS: Final = (
     MARKER,
     b"tool", b"Tool", b"TOOL", b"function_call", b"llm", b"LLM", b"span.type", b"span_type", b"agent.name", b"agent_name",
     b"chat_completion", b"functionCall", b"function.invocation", b"invoke_agent", b"run_agent", b"agent_run", b"agent.run",
-    b"ubagent", b"action_input", b"action.input", b"action_args", b"action.args", b"skill_input", b"skill.input", b"skill.args",
+    b"ubagent", b"action_input", b"action.input", b"action_args", b"action.args",
     b"action.payload", b"action_payload", b"function.arg", b"function.param", b"function.input", b"function_arg",
     b"Action Input:", b"args.", b"arg.", b"params.",
-    b"skill.name", b"skill_name", b"skill/", b"skill:",
+    b"skill", b"plugin/", b"plugin:", b"remote_function", b"execute_function", b"run_function", b"call_function",
+    b"invoke_function", b"exec_function",
     b"erramienta", b"erkzeug", b"erramenta", b"outil", b"Outil", b"strumento",
     b"\n\x05agent", b"\n\x05AGENT", b"*\x08function",  # a kind, a name: a whole value, with its length
 )  # fmt: skip

@@ -47,6 +47,7 @@ from collector.payloads.span_names import (
     function_in_path,
     is_execution,
     is_function,
+    is_function_call,
     is_method,
     is_named_after,
     is_named_tool_of,
@@ -145,7 +146,7 @@ def read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
         genai_span.arguments = UNREADABLE
     # A root is no call: what it returned is the run's.
     has_returned = bool(span.parent_span_id) and any(meaning in values for meaning in ("output", "success", "returned"))
-    is_call = has_returned or is_named_after(span.name, name) or is_execution(span.name)
+    is_call = has_returned or is_named_after(span.name, name) or is_execution(span.name) or is_function_call(span.name)
     if not is_call:
         genai_span.tracing = "guessed"
     return genai_span

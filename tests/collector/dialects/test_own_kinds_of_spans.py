@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from collector.dialects import MARKERS
+from collector.otlp import lazy
+from collector.otlp.structure import Envelope
+from tests import otlp_data as data
 from tests.builders import calls_of, span
 
 PAY = {"to": "Ada", "sum": 5}
@@ -22,7 +26,6 @@ FAILED = {"isError": True, "content": [{"type": "text", "text": "no money"}]}
         ("flow.step", {"step.kind": "tool", "step.ref": "pay", "step.vars": GIVEN, "step.output": "paid"}),
         ("stage", {"stage.group": "tools", "stage.handler": "pay", "stage.input": GIVEN}),
         ("Outbound.execute", {"port": "ToolPort", "port.adapter": "pay", "port.body": GIVEN, "port.reply": "paid"}),
-        ("rpc.send", {"rpc.call": "tools/call", "rpc.params": json.dumps({"name": "pay", "arguments": PAY})}),
     ],
 )
 def test_a_value_tells_of_what_sort_a_span_is(name: str, attributes: dict[str, Any]) -> None:
@@ -48,7 +51,99 @@ def test_a_span_that_is_named_after_an_action_has_that_name() -> None:
     assert calls_of(span("PayAction", 2, 1, attributes=attributes)) == [("PayAction", PAY, "unset")]
 
 
-def test_json_rpc_by_hand_tells_of_a_failure_in_the_result() -> None:
-    params = json.dumps({"name": "pay", "arguments": PAY})
-    attributes = {"jsonrpc.method": "tools/call", "jsonrpc.params": params, "jsonrpc.result": json.dumps(FAILED)}
-    assert calls_of(span("jsonrpc", 2, 1, attributes=attributes)) == [("pay", PAY, "error")]
+PARAMS = {"name": "pay", "arguments": PAY}
+ASKED = json.dumps(
+    {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {**PARAMS, "_meta": {"progressToken": 1}}}
+)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "status"),
+    [
+        ({"rpc.m": "tools/call", "rpc.p": json.dumps(PARAMS)}, "unset"),
+        (
+            {
+                "jsonrpc.method": "tools/call",
+                "jsonrpc.params": json.dumps(PARAMS),
+                "jsonrpc.result": json.dumps(FAILED),
+            },
+            "error",
+        ),
+        ({"sent": ASKED, "got": json.dumps({"jsonrpc": "2.0", "id": 4, "result": {"content": []}})}, "unset"),
+        ({"sent": ASKED, "got": json.dumps({"jsonrpc": "2.0", "id": 4, "result": FAILED})}, "error"),
+        (
+            {"sent": ASKED, "got": json.dumps({"jsonrpc": "2.0", "id": 4, "error": {"code": 5, "message": "no"}})},
+            "error",
+        ),
+    ],
+)
+def test_mcp_by_hand(attributes: dict[str, Any], status: str) -> None:
+    assert calls_of(span("jsonrpc", 2, 1, attributes=attributes)) == [("pay", PAY, status)]
+
+
+def test_a_request_for_a_call_without_parameters_names_no_tool() -> None:
+    assert calls_of(span("inner", 2, 1, attributes={"acme.method": "tools/call", "acme.server": "shop"})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tool: pay(to='Ada', sum=5)", PAY),
+        ('app.tool_call pay({"to": "Ada", "sum": 5})', PAY),
+        ("tool: pay()", {}),
+        ("tool: pay('Ada', 5)", None),
+        ("tool: pay(to=Ada, sum=5)", None),
+        ("tool: pay(**given)", None),
+    ],
+)
+def test_a_name_may_hold_the_call_as_it_was_written(name: str, expected: Any) -> None:
+    assert calls_of(span(name, 2, 1)) == [("pay", expected, "unset")]
+    assert calls_of(span(name.replace("tool", "task"), 2, 1, attributes={"toolbox": 1})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("loop/step_2/tool_exec", {"fn": "pay", "kwargs": GIVEN, "ok": True}),
+        ("skill.invoke", {"skill.id": "pay", "skill.slots": GIVEN, "skill.outcome": "fulfilled"}),
+        ("invoke_skill", {"skill": "pay", "slots": GIVEN, "via": "model"}),
+        ("shop.agent_tools.pay", {"args": "()", "kwargs": repr(PAY)}),
+        ("graphql.resolve tools.pay", {"graphql.args": GIVEN}),
+        ("plugin/pay", {"plugin.input": GIVEN, "plugin.output": '{"ok": true}'}),
+        ("functionCall", {"fc.name": "pay", "fc.args": GIVEN, "fr.response": '{"paid": true}'}),
+        ("remote_function", {"remote.function": "pay", "remote.payload": GIVEN, "remote.reply": '{"paid": true}'}),
+        ("sut.tool_use", {"tool_use": "pay", "tool_use.kw": GIVEN}),
+        ("run", {"tool.function": "pay", "tool.arguments": GIVEN, "tool.result": "paid"}),
+    ],
+)
+def test_names_of_spans_of_calls(name: str, attributes: dict[str, Any]) -> None:
+    assert [call[:2] for call in calls_of(span(name, 2, 1, attributes=attributes))] == [("pay", PAY)]
+    raw = data.span(2, 1, name, **attributes).SerializeToString()
+    assert list(lazy.SpanFilter(MARKERS).find(Envelope(b"", b""), [raw], [0])) == [0]
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("usage/pay", {"plugin.input": GIVEN, "toolbox": 1}),
+        ("GET tools.example", {"toolbox": 1}),
+        ("remote_function", {"skill.level": 3}),
+        ("dispatch", {"action.type": "cart/ADD", "action.payload": GIVEN}),
+    ],
+)
+def test_names_of_other_spans(name: str, attributes: dict[str, Any]) -> None:
+    assert calls_of(span(name, 2, 1, attributes=attributes)) == []
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        {"tool_err": "no"},
+        {"step.exc": "E('no')"},
+        {"call.raised": "E(no)"},
+        {"skill.errorText": "no"},
+        {"task.fault": "no"},
+    ],
+)
+def test_words_for_a_failure(failure: dict[str, Any]) -> None:
+    assert calls_of(span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, **failure})) == [("pay", PAY, "error")]
