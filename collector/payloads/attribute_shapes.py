@@ -216,6 +216,8 @@ _ONE_OF_THEM: Final = re.compile(
 
 # `mcp.request.argument.city`: Sentry's instrumentations of MCP, and tracers of one's own.
 _EACH: Final = re.compile(r"(?:^|[._])(?:(?:argument|arg|parameter|param)\.(?=\w)|inputs\.(?=[A-Za-z_]))([\w-]+)$")
+# `paramCity`, where keys have no separators.
+_CAMEL_EACH: Final = re.compile(r"(?:arg|param)([A-Z])(\w*)")
 # `tool.args.city`: beside one that tells how many there are, all may be about them.
 _UNDER: Final = re.compile(r"(?:^|[._])(?:args|arguments|kwargs|params|parameters|inputs?)\.([\w-]+)$")
 _OUTCOMES: Final = ("success", "failure", "status")
@@ -241,10 +243,12 @@ def _part_of(key: str) -> _Part:
     if len(key) > MAX_KEY:
         return _Part(None, None, False, True)
     words, each, shape = words_of(key), _EACH.search(key), shape_of(key)
+    camel = _CAMEL_EACH.fullmatch(key) if shape is None else None
     under = _UNDER.search(key)
     is_about = _ABOUT.search(words) is not None or (shape is not None and shape.meaning != "input")
     is_one = _ONE_OF_THEM.search(words) is not None
-    return _Part(None if each is None else each[1], None if under is None else under[1], is_one, is_about)
+    argument = each[1] if each is not None else None if camel is None else f"{camel[1].lower()}{camel[2]}"
+    return _Part(argument, None if under is None else under[1], is_one, is_about)
 
 
 def is_plain(key: str) -> bool:

@@ -38,7 +38,8 @@ _INPUT: Final = frozenset({
     "payload", "spec", "given", "with", "using", "request", "data",
 })  # fmt: skip
 _OVER_INPUT: Final = frozenset({
-    "in", "given", "with", "using", "spec", "param", "parameter", "tool_arguments", "tool_args", "tool_input",
+    "in", "given", "with", "using", "spec", "arg", "argument", "param", "parameter", "tool_arguments", "tool_args",
+    "tool_input",
 })  # fmt: skip
 """Words over arguments, whole or in an attribute each, besides those under which other attributes may say something as well."""
 _PERHAPS_INPUT: Final = frozenset({"data", "vars", "variables", "slots", "kw"})

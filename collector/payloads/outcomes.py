@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Values, meaning_of, words_of
 from collector.payloads.refusals import MAX_DENIAL, Refusal, find_refusal
+from collector.payloads.values import parse_any
 
 _FAILED: Final = frozenset({
     "error", "err", "fail", "crashed", "raised", "failed", "failure", "exception", "timeout", "timed_out", "cancelled",
@@ -32,6 +34,34 @@ _LIKELY_DENIED: Final = frozenset({
 _GIVEN: Final = ("input", "user_input", "tool_name", "name")
 _FALSE: Final = (False, "false", "False")
 _TRUE: Final = (True, "true", "True")
+
+
+_FLAGS: Final = ("ok", "success", "succeeded")
+_REASONS: Final = frozenset({
+    "message", "msg", "error", "errors", "reason", "problem", "detail", "details", "error_message", "errorMessage",
+})  # fmt: skip
+_OF_FAILURE: Final = _REASONS.union(
+    _FLAGS, ("code", "error_code", "errorCode", "status", "type", "kind", "data", "value", "result")
+)
+_ERR: Final = re.compile(r"(?:Err|Failure|Left)\(.*\)", re.DOTALL)
+"""How languages with types for it write that a function failed."""
+
+
+def answer_of_failure(result: object) -> Literal["failed", "open", ""]:
+    """Returns whether the result of a call is an answer that says it failed: an object of a flag with the reason and no more,
+    a response of GraphQL with errors in place of data, ``Err(...)``; "open" if a flag in it may be about something else.
+    """
+    value = parse_any(result)
+    if type(value) is str:
+        return "failed" if _ERR.fullmatch(value.strip()) is not None else ""
+    if not isinstance(value, Mapping):
+        return ""
+    if value.keys() == {"problem"} or (value.get("data", "") is None and value.get("errors")):
+        return "failed"
+    if all(value.get(flag) is not False for flag in _FLAGS):
+        return ""
+    has_reason = not _REASONS.isdisjoint(value) and not any(value.get(key) for key in ("data", "value", "result"))
+    return "failed" if has_reason and value.keys() <= _OF_FAILURE else "open"
 
 
 def says_failure(values: Values) -> bool:
@@ -67,6 +97,12 @@ def refusal_among(attributes: Mapping[str, Any]) -> Refusal | None:
         if found is not None and found.is_sure:
             return found
     return None
+
+
+def refusal_told(values: Values) -> Refusal | None:
+    """Returns what the words of a failure may say: that the call did not run."""
+    texts = [value for value in values.get("failure", ()) if type(value) is str]
+    return next((refusal for text in texts if (refusal := find_refusal(text)) is not None), None)
 
 
 def denial_in(values: Values) -> Refusal | None:

@@ -41,7 +41,14 @@ from collector.payloads.identified_calls import (
     grouped_arguments,
     is_doing,
 )
-from collector.payloads.outcomes import denial_in, has_unknown_status, refusal_among, says_failure
+from collector.payloads.outcomes import (
+    answer_of_failure,
+    denial_in,
+    has_unknown_status,
+    refusal_among,
+    refusal_told,
+    says_failure,
+)
 from collector.payloads.span_names import (
     ERROR_SUFFIX,
     function_in_path,
@@ -189,7 +196,7 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
         doubt_failure(genai_span)
     _read_outcome(genai_span, values)
     if genai_span.status == "error" and (genai_span.refusal is None or not genai_span.refusal.is_sure):
-        genai_span.refusal = refusal_among(span.attributes) or genai_span.refusal
+        genai_span.refusal = refusal_among(span.attributes) or genai_span.refusal or refusal_told(values)
     if genai_span.status == "unset" and genai_span.refusal is None and has_unknown_status(values):
         genai_span.tracing = "told"
 
@@ -201,10 +208,11 @@ def _read_outcome(genai_span: GenAISpan, values: Values, *, has_status: bool = F
     result = tool_result(None, output)
     denial = denial_in(values)
     genai_span.refusal = genai_span.refusal or result.refusal or denial
-    is_failure = is_flagged(output) if has_status else result.failed
+    answer = "" if has_status else answer_of_failure(output)
+    is_failure = is_flagged(output) if has_status else result.failed or answer == "failed"
     if is_failure or says_failure(values) or (denial is not None and denial.is_sure):
         genai_span.status = "error"
-    elif result.is_open and not has_status:
+    elif (result.is_open and not has_status) or answer == "open":
         doubt_outcome(genai_span)
 
 

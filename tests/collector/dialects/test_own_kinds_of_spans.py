@@ -11,7 +11,7 @@ from collector.dialects import MARKERS
 from collector.otlp import lazy
 from collector.otlp.structure import Envelope
 from tests import otlp_data as data
-from tests.builders import calls_of, span
+from tests.builders import agent_span, calls_of, doubts, run_of, span
 
 PAY = {"to": "Ada", "sum": 5}
 GIVEN = json.dumps(PAY)
@@ -147,3 +147,50 @@ def test_names_of_other_spans(name: str, attributes: dict[str, Any]) -> None:
 )
 def test_words_for_a_failure(failure: dict[str, Any]) -> None:
     assert calls_of(span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, **failure})) == [("pay", PAY, "error")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ({"ok": False, "message": "no money"}, "error"),
+        ({"success": False, "error": {"code": 3}}, "error"),
+        ({"problem": "no money"}, "error"),
+        ({"data": None, "errors": [{"message": "FORBIDDEN"}]}, "error"),
+        ("Err(no money)", "error"),
+        ({"ok": True, "message": "paid"}, "unset"),
+        ({"data": {"paid": True}, "errors": []}, "unset"),
+        ("Ok(paid)", "unset"),
+    ],
+)
+def test_answers_that_say_that_a_call_failed(answer: Any, status: str) -> None:
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    attributes = {"tool.name": "pay", "tool.args": GIVEN, "tool.result": text}
+    assert calls_of(span("tool.pay", 2, 1, attributes=attributes)) == [("pay", PAY, status)]
+
+
+@pytest.mark.parametrize(
+    "answer", [{"ok": False, "free": 3}, {"ok": False}, {"success": False, "value": 3, "message": "x"}]
+)
+def test_a_flag_in_an_answer_may_be_about_something_else(answer: dict[str, Any]) -> None:
+    attributes = {"tool.name": "pay", "tool.args": GIVEN, "tool.result": json.dumps(answer)}
+    run = run_of(agent_span(lasting=100), span("tool.pay", 2, 1, 5, attributes=attributes))
+    assert [call.status for call in run.trajectory.calls] == ["unset"]
+    assert "unobserved_results" in doubts(run)
+
+
+def test_the_words_of_a_failure_may_be_those_of_a_refusal() -> None:
+    attributes = {"fn_name": "pay", "fn_args": GIVEN, "call_err": "missing a required argument: 'to'"}
+    run = run_of(agent_span(lasting=100), span("execute_function", 2, 1, 5, attributes=attributes))
+    assert "uncertain_execution" in doubts(run)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"arg.to.name": "Ada", "arg.to.age": 36, "arg.sum": 5},
+        {"paramTo.name": "x", "argTo": "Ada", "paramSum": 5},
+    ],
+)
+def test_arguments_in_an_attribute_each(attributes: dict[str, Any]) -> None:
+    ((_, given, _),) = calls_of(span("tool.pay", 2, 1, attributes={"toolName": "pay", **attributes}))
+    assert given == ({"to": {"name": "Ada", "age": 36}, "sum": 5} if "arg.sum" in attributes else PAY)
