@@ -22,6 +22,9 @@ _MAX_CALLS: Final = 1_000
 _ROLE: Final = '"role"'
 _TOLD: Final = frozenset({"output", "success", "failure", "status", "returned"})
 """What says of a call in a list that it has been made: a model's decisions have none of these."""
+_CONVERSATION: Final = re.compile(
+    r"(?:^|_)(?:messages?|prompts?|completions?|choices|requests?|responses?|definitions?|available|llm|model)(?:_|$)"
+)
 _OF_TOOLS: Final = re.compile(r"(?:^|_)(?:tools?|functions?|actions?|skills?)(?:_|$)")
 _NAMES: Final = ("tools", "tool", "functions", "actions", "skills", "used", "called", "name", "names", "calls")
 _INPUTS: Final = ("args", "arguments", "input", "inputs", "params", "parameters")
@@ -29,16 +32,37 @@ _OUTPUTS: Final = ("output", "outputs", "result", "results", "response", "respon
 _FLAGS: Final = ("ok", "success", "succeeded")
 
 
-def transcript_of_lists(attributes: Mapping[str, Any]) -> Transcript | None:
-    """Returns what a list among the attributes tells of calls that were made; None if there is none."""
+_ERRORS: Final = ("errors", "error", "failures", "failure", "exceptions")
+_NUMBERED: Final = re.compile(
+    r"((?:.{0,64}[._])?(?:tools?|tool_?calls?|functions?|function_?calls?)[._](\d{1,4}))[._](.+)", re.IGNORECASE
+)
+"""Begins the keys of one call of several: `tool.2.name`, `tool_calls.0.result`."""
+
+
+def transcript_of_lists(attributes: Mapping[str, Any], name: str = "") -> Transcript | None:
+    """Returns what a list among the attributes of a span of this name tells of calls that were made; None if there is none."""
     for value in islice(attributes.values(), MAX_LOOKED_AT):
         # Most long lists are of messages: they are not parsed for this.
         if type(value) is str and value[:2] == "[{" and _ROLE not in value[:MAX_KEY]:
             calls = parse_json(value)
             if isinstance(calls, list) and len(calls) <= _MAX_CALLS and all(map(_is_made, calls)):
                 return _transcript(calls)
-    calls = _parallel(attributes)
+    calls = _parallel(attributes, is_of_tools=_OF_TOOLS.search(words_of(name)) is not None) or _numbered(attributes)
     return _transcript(calls) if calls else None
+
+
+def _numbered(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the calls of which each has a number in its keys, and an outcome: a model's requests have none."""
+    groups: dict[str, dict[str, dict[str, Any]]] = {}
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+        match = _NUMBERED.fullmatch(key) if len(key) <= MAX_KEY else None
+        if match is not None and _CONVERSATION.search(words_of(match[1])) is None:
+            beginning = match[1][: -len(match[2])]
+            groups.setdefault(beginning, {}).setdefault(match[2], {})[f"tool_{match[3]}"] = value
+    calls = next(iter(groups.values())) if len(groups) == 1 else {}
+    made = [calls[number] for number in sorted(calls, key=int)]
+    are_made = all("tool_name" in values_by_meaning(call) for call in made) and any(map(_is_made, made))
+    return made if are_made else []
 
 
 def _is_made(call: object) -> bool:
@@ -59,20 +83,24 @@ def _transcript(calls: Sequence[Mapping[str, Any]]) -> Transcript | None:
     return Transcript(messages, messages[::2], has_results=True)
 
 
-def _parallel(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the calls of which each list among the attributes has a part: `tools_used`, `tools_input`, `tools_output`."""
+def _parallel(attributes: Mapping[str, Any], *, is_of_tools: bool) -> list[dict[str, Any]]:
+    """Returns the calls of which each list among the attributes has a part: `tools_used`, `tools_input`, `tools_output`.
+
+    In a span of tools the keys need not say so.
+    """
     lists = {
         words_of(key): value
         for key, value in islice(attributes.items(), MAX_LOOKED_AT)
         if isinstance(value, (list, tuple))
         and 0 < len(value) <= _MAX_CALLS
-        and _OF_TOOLS.search(words_of(key)) is not None
+        and (is_of_tools or _OF_TOOLS.search(words_of(key)) is not None)
     }
     parts = {
         "tool": _ending(lists, _NAMES),
         "arguments": _ending(lists, _INPUTS),
         "result": _ending(lists, _OUTPUTS),
         "ok": _ending(lists, _FLAGS),
+        "error": _ending(lists, _ERRORS),
     }
     names = parts["tool"]
     if names is None:

@@ -145,6 +145,12 @@ def described_input(attributes: Mapping[str, Any]) -> object:
     return given[0] if len(given) == 1 else None
 
 
+def described_output(attributes: Mapping[str, Any]) -> object:
+    """Returns the result of a call whose span says that it is one: the only value under a word for it."""
+    returned = _of_words(attributes, _OUTPUT)
+    return returned[0] if len(returned) == 1 else None
+
+
 def _is_record(value: object) -> bool:
     """Whether an object tells of a call, and is no input of it."""
     keys = parse_any(value)

@@ -37,6 +37,7 @@ from collector.payloads.attribute_shapes import (
 )
 from collector.payloads.call_lists import transcript_of_lists
 from collector.payloads.event_calls import Transcript, transcript_of_events
+from collector.payloads.exchanges import exchange_among
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.identified_calls import (
     MARKER,
@@ -91,7 +92,7 @@ def _read_span(span: Span) -> GenAISpan | None:
         values.setdefault("input", [action[1]])
     if (written := call_in_span_name(span.name)) is not None:
         role, values = "tool", {**values, "tool_name": [written[0]], "input": [written[1]]}
-    elif called := call_by_rpc(span.attributes):
+    elif role is None and (called := call_by_rpc(span.attributes) or exchange_among(span.attributes)):
         role, values = "tool", {**values, **called}
     role = role or ("tool" if is_function(span.name) or tells_tool(span.attributes) else None)
     if role == "agent" or (role is None and is_definition_of(span.name, values)):
@@ -159,12 +160,12 @@ def _transcript(span: Span) -> Transcript | None:
     if tool_in_span_name(span.name)[0]:
         return None
     if not span.events:
-        return transcript_of_lists(span.attributes)
+        return transcript_of_lists(span.attributes, span.name)
     values = values_by_meaning(span.attributes)
     if "tool_name" in values and "model" not in values:
         return None
     transcript = transcript_of_events((event.name, event.attributes) for event in span.events)
-    return transcript if transcript.messages else transcript_of_lists(span.attributes)
+    return transcript if transcript.messages else transcript_of_lists(span.attributes, span.name)
 
 
 def _with_events(span: Span) -> Mapping[str, Any]:

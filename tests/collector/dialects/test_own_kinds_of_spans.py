@@ -194,3 +194,46 @@ def test_the_words_of_a_failure_may_be_those_of_a_refusal() -> None:
 def test_arguments_in_an_attribute_each(attributes: dict[str, Any]) -> None:
     ((_, given, _),) = calls_of(span("tool.pay", 2, 1, attributes={"toolName": "pay", **attributes}))
     assert given == ({"to": {"name": "Ada", "age": 36}, "sum": 5} if "arg.sum" in attributes else PAY)
+
+
+def test_a_call_and_its_result_in_an_attribute_each() -> None:
+    block = {"type": "tool_use", "id": "toolu_01A", "name": "pay", "input": PAY}
+    told = {"type": "tool_result", "tool_use_id": "toolu_01A", "content": "no money", "is_error": True}
+    attributes = {"block": json.dumps(block), "result_block": json.dumps(told)}
+    assert calls_of(span("handle", 2, 1, attributes=attributes)) == [("pay", PAY, "error")]
+
+
+@pytest.mark.parametrize("key", ["out", "reply", "returned"])
+def test_an_answer_under_another_word(key: str) -> None:
+    attributes = {"tool.name": "pay", "tool.args": GIVEN, key: json.dumps({"ok": False, "error": "no money"})}
+    assert calls_of(span("tool.pay", 2, 1, attributes=attributes)) == [("pay", PAY, "error")]
+
+
+def test_the_calls_of_a_request_may_be_numbered() -> None:
+    attributes = {
+        "llm.1.model": "m", "tool.1.name": "pay", "tool.1.args": GIVEN, "tool.1.err": "no money",
+        "tool.2.name": "ask", "tool.2.args": "{}", "tool.2.result": "yes", "tool.10.name": "pay", "tool.10.args": GIVEN,
+        "tool.10.result": "paid", "tool.count": 3,
+    }  # fmt: skip
+    called = [("pay", PAY, "error"), ("ask", {}, "ok"), ("pay", PAY, "ok")]
+    assert calls_of(span("POST /chat", 2, 1, attributes=attributes)) == called
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"tool.1.name": "pay", "tool.1.args": GIVEN},
+        {"request.tools.0.name": "pay", "request.tools.0.parameters": "{}", "request.tools.0.result": "text"},
+        {"tools.0.name": "pay", "tools.0.args": GIVEN, "tools.0.result": "x", "tools.1.args": GIVEN},
+    ],
+)
+def test_numbered_tools_that_were_not_called(attributes: dict[str, Any]) -> None:
+    assert calls_of(span("POST /chat", 2, 1, attributes=attributes)) == []
+
+
+def test_in_a_span_of_tools_lists_side_by_side_are_of_calls() -> None:
+    attributes = {"batch.names": ["pay", "ask"], "batch.inputs": [GIVEN, "{}"], "batch.outputs": ["", "yes"]}
+    failures = {"batch.failures": ["no money", ""]}
+    called = [("pay", PAY, "error"), ("ask", {}, "ok")]
+    assert calls_of(span("shop.tool_batch", 2, 1, attributes={**attributes, **failures})) == called
+    assert calls_of(span("shop.batch", 2, 1, attributes={**attributes, **failures, "toolbox": 1})) == []
