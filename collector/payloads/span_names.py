@@ -54,9 +54,14 @@ _PARTS: Final = re.compile(
 
 
 def tells_tool(attributes: Mapping[str, Any]) -> bool:
-    """Whether a word for the sort of a span, whatever it is a sort of, says that it is a tool's call."""
+    """Whether a word for the sort of a span, whatever it is a sort of, says that it is a tool's call.
+
+    The convention's own word says so under any key, and is read where the tool may have no name.
+    """
     for key, value in islice(attributes.items(), MAX_LOOKED_AT):
-        if type(value) is not str or len(value) > MAX_KEY or "tool" not in value.lower():
+        if type(value) is not str or len(value) > MAX_KEY or value == "execute_tool":
+            continue
+        if "tool" not in value.lower():
             continue
         words = words_of(key)
         if words.rpartition("_")[2] in _KINDS and _PARTS.search(words) is None and role_of_kind(value) == "tool":

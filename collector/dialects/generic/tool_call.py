@@ -195,7 +195,8 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     if "output" not in values:  # a loop may look the tool up, and check its arguments, inside the span
         genai_span.refusal = genai_span.refusal or denial_in(values)
         doubt_failure(genai_span)
-        values = {**values, "output": [described_output(span.attributes)]}
+        if answer_of_failure(described_output(span.attributes)) == "failed":
+            genai_span.status = "error"
     _read_outcome(genai_span, values)
     if genai_span.status == "error" and (genai_span.refusal is None or not genai_span.refusal.is_sure):
         genai_span.refusal = refusal_among(span.attributes) or genai_span.refusal or refusal_told(values)
