@@ -1,15 +1,19 @@
-"""A call and its result as a model's provider writes them, which a step of an agent's loop records in an attribute each."""
+"""Calls and results as a model's provider writes them: one of each in two attributes of a step, or a whole conversation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
-from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Meaning
+from collector.payloads.attribute_shapes import MAX_KEY, MAX_LOOKED_AT, Meaning
+from collector.payloads.history import calls_in_history
 from collector.payloads.messages import may_contain_tool_calls, tool_call_parts
+from collector.payloads.roles import MODEL_ROLES, role_of
 from collector.payloads.tool_results import may_contain_results, result_in
 from collector.payloads.values import parse_json
+
+_ROLE: Final = '"role"'
 
 
 def exchange_among(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
@@ -30,3 +34,21 @@ def exchange_among(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
         return {}
     call = calls[0]
     return {"call_id": [call.id], "tool_name": [call.name], "input": [call.arguments], "output": [message]}
+
+
+def conversation_among(attributes: Mapping[str, Any]) -> str | None:
+    """Returns the only list of messages in which a model asks for calls, is told their results, and answers; None without."""
+    found = [
+        value
+        for value in islice(attributes.values(), MAX_LOOKED_AT)
+        if type(value) is str
+        and value[:1] == "["
+        and _ROLE in value[:MAX_KEY]
+        and may_contain_tool_calls(value)
+        and may_contain_results(value)
+    ]
+    messages = parse_json(found[0]) if len(found) == 1 else None
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    if not isinstance(last, Mapping) or role_of(last) not in MODEL_ROLES:
+        return None
+    return found[0] if any(call.status is not None for call in calls_in_history(messages)) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from collector.checkpoints import in_parts
-from collector.model.genai_span import AGENT, EVENT, MODEL, TOOL, Content, GenAISpan
+from collector.model.genai_span import AGENT, BY_SHAPE, EVENT, MODEL, OTHER, TOOL, Content, GenAISpan
 from collector.model.span_copies import copy_of
 from collector.reconstruction.drafts import by_start
 
@@ -34,6 +34,7 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
     for group in in_parts(events.items()):
         for span_id, of_span in group:
             _add_events(spans, span_id, of_span)
+    _without_conversation(spans)
     return spans
 
 
@@ -77,6 +78,18 @@ def _model_of_event(event: GenAISpan, number: int) -> GenAISpan:
     model.parent_span_id = event.span_id
     model.span_id = event.span_id + number.to_bytes(4, "big")  # longer than a span's id, so no other span has it
     return model
+
+
+def _without_conversation(spans: dict[bytes, GenAISpan]) -> None:
+    """Take from a trace's root, in words that are not known, its conversation, if other spans tell of the same run."""
+    told = [span for span in spans.values() if span.role is not OTHER]
+    if len(told) < 2:
+        return
+    for span in told:
+        if span.role is MODEL and span.dialect == BY_SHAPE and not span.parent_span_id and type(span.history) is str:
+            root = copy_of(span)
+            root.role, root.history, root.tool_results, root.tracing = OTHER, None, None, ""
+            spans[span.span_id] = root
 
 
 def _only_agent(spans: Iterable[GenAISpan]) -> GenAISpan | None:

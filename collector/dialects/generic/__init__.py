@@ -37,7 +37,7 @@ from collector.payloads.attribute_shapes import (
 )
 from collector.payloads.call_lists import transcript_of_lists
 from collector.payloads.event_calls import Transcript, transcript_of_events
-from collector.payloads.exchanges import exchange_among
+from collector.payloads.exchanges import conversation_among, exchange_among
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.identified_calls import (
     MARKER,
@@ -119,6 +119,8 @@ def _read_span(span: Span) -> GenAISpan | None:
 
 def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | None:
     """Reads a span of which neither kind nor name tells what it is."""
+    if not span.parent_span_id and (conversation := conversation_among(span.attributes)) is not None:
+        return _read_conversation(span, values, conversation)
     outputs = values.get("output", ())
     if is_model and any(map(is_answer, outputs)):
         return _read_model(span, values)
@@ -188,6 +190,15 @@ def _read_turn(span: Span, values: Values, transcript: Transcript) -> GenAISpan:
     """Reads a step of an agent, of which each call is an event."""
     genai_span = model_span_of(span, BY_SHAPE, None, next(iter(values.get("input", ())), None))
     genai_span.history, genai_span.tracing = transcript.messages, "memory"
+    genai_span.agent = first_line(values.get("agent", ()))
+    genai_span.conversation_id = first_line(values.get("conversation", ()))
+    return genai_span
+
+
+def _read_conversation(span: Span, values: Values, conversation: str) -> GenAISpan:
+    """Reads a root with all messages of its run."""
+    genai_span = model_span_of(span, BY_SHAPE, None, conversation)
+    genai_span.tracing = "memory"
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
     return genai_span

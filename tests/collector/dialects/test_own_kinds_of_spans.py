@@ -11,7 +11,7 @@ from collector.dialects import MARKERS
 from collector.otlp import lazy
 from collector.otlp.structure import Envelope
 from tests import otlp_data as data
-from tests.builders import agent_span, calls_of, doubts, run_of, span
+from tests.builders import agent_span, calls_of, doubts, run_of, runs_of, span, tool_span
 
 PAY = {"to": "Ada", "sum": 5}
 GIVEN = json.dumps(PAY)
@@ -237,3 +237,31 @@ def test_in_a_span_of_tools_lists_side_by_side_are_of_calls() -> None:
     called = [("pay", PAY, "error"), ("ask", {}, "ok")]
     assert calls_of(span("shop.tool_batch", 2, 1, attributes={**attributes, **failures})) == called
     assert calls_of(span("shop.batch", 2, 1, attributes={**attributes, **failures, "toolbox": 1})) == []
+
+
+ASKS = {"id": "call_7Q", "type": "function", "function": {"name": "pay", "arguments": GIVEN}}
+CONVERSATION = [
+    {"role": "user", "content": "pay"},
+    {"role": "assistant", "content": None, "tool_calls": [ASKS]},
+    {"role": "tool", "tool_call_id": "call_7Q", "content": "Error: no money"},
+    {"role": "assistant", "content": "no"},
+]
+
+
+def test_a_root_may_hold_the_whole_conversation() -> None:
+    root = span("POST /chat", 1, lasting=100, attributes={"log": json.dumps(CONVERSATION)})
+    run = run_of(root, span("pinecone.query", 2, 1, 5))
+    assert [(call.name, call.arguments, call.status) for call in run.trajectory.calls] == [("pay", PAY, "error")]
+    assert doubts(run) == ["unconfirmed_reading"]
+
+
+def test_a_conversation_in_the_root_adds_nothing_to_what_other_spans_tell() -> None:
+    root = span("POST /chat", 1, lasting=100, attributes={"log": json.dumps(CONVERSATION)})
+    run = run_of(root, agent_span("helper", 2, 1, at=1, lasting=90), tool_span("pay", number=3, parent=2, at=5))
+    assert [(call.name, call.status) for call in run.trajectory.calls] == [("pay", "unset")]
+
+
+@pytest.mark.parametrize("messages", [CONVERSATION[:2], CONVERSATION[:3], CONVERSATION[2:]])
+def test_a_part_of_a_conversation_is_none(messages: list[Any]) -> None:
+    root = span("POST /chat", 1, lasting=100, attributes={"log": json.dumps(messages)})
+    assert runs_of(root, span("pinecone.query", 2, 1, 5)) == []
