@@ -24,10 +24,15 @@ _REQUEST: Final = re.compile(r"(?:^|_)request$")
 _IDS: Final = ("id", "call_id", "callId", "tool_call_id", "toolCallId")
 
 
+_OF_ONE_TOOL: Final = re.compile(r"(?:^|_)(?:tool|function)(?:_(?:call|use|invocation|execution|run))?$")
+
+
 def with_details(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the attributes with what the one object among a few holds, where they say no more than what came of the span."""
     if len(attributes) > _FEW:
         return None
+    if (call := _call_under_word(attributes)) is not None:
+        return {**attributes, **call}
     objects = {key: value for key, value in attributes.items() if type(value) is str and value[:1] == "{"}
     about = _OF_SPANS & values_by_meaning(attributes).keys()
     if (call := _call_and_outcome(objects)) is not None and about <= {"kind"}:
@@ -42,6 +47,21 @@ def with_details(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     told = values_by_meaning(details).keys()
     is_told = {"tool_name", "input"} <= told if about else not _OF_SPANS.isdisjoint(told)
     return {**attributes, **details} if is_told else None
+
+
+def _call_under_word(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns the object with a name and an input that stands under a word for a tool's call: it is the tool's name."""
+    found = [
+        value
+        for key, one in attributes.items()
+        if _OF_ONE_TOOL.search(words_of(key)) is not None
+        and (isinstance(one, Mapping) or (type(one) is str and one[:1] == "{"))
+        and isinstance(value := parse_any(one), Mapping)
+        and name_of(value.get("name")) is not None
+    ]
+    if len(found) != 1 or "input" not in values_by_meaning(found[0]) or not all(type(key) is str for key in found[0]):
+        return None
+    return {f"tool.{key}": value for key, value in found[0].items()}
 
 
 def _call_and_outcome(objects: Mapping[str, str]) -> dict[str, Any] | None:
@@ -65,7 +85,7 @@ def name_in_metadata(attributes: Mapping[str, Any], span_name: str) -> str | Non
     return None
 
 
-_EXCHANGE: Final = re.compile(r"(.*_)(?:request|payload|body)")
+_EXCHANGE: Final = re.compile(r"((?:.*_)?)(?:request|payload|body)")
 _OF_CALLS: Final = frozenset({"tool_name", "call_id", "input"})
 """What says of an object's keys that the arguments are one of its values."""
 _ANSWERS: Final = ("response", "reply", "result", "output", "answer", "problem")

@@ -176,6 +176,17 @@ def named_function(attributes: Mapping[str, Any]) -> object:
     return None
 
 
+_CALL_KEY: Final = re.compile(r"(?:.*_)?(?:tool_call|tool_use|tool_invocation|function_call)")
+
+
+def named_call(attributes: Mapping[str, Any]) -> str | None:
+    """Returns the name under a word for a call: ``tool_call`` beside ``tool_call_args``."""
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+        if type(value) is str and _IDENTIFIER.fullmatch(value) is not None and _CALL_KEY.fullmatch(words_of(key)):
+            return value
+    return None
+
+
 def values_by_meaning(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
     """Returns the attributes that have a value, by what they are about, the most believable first."""
     found: dict[Meaning, list[tuple[int, int, str, Any]]] = {}

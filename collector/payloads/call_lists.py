@@ -16,7 +16,8 @@ from collector.payloads.attribute_shapes import (
     words_of,
 )
 from collector.payloads.event_calls import Transcript, exchange_of
-from collector.payloads.values import parse_any, parse_json
+from collector.payloads.span_names import role_of_kind
+from collector.payloads.values import name_of, parse_any, parse_json
 
 _MAX_CALLS: Final = 1_000
 _ROLE: Final = '"role"'
@@ -26,6 +27,9 @@ _CONVERSATION: Final = re.compile(
     r"(?:^|_)(?:messages?|prompts?|completions?|choices|requests?|responses?|definitions?|available|llm|model)(?:_|$)"
 )
 _OF_TOOLS: Final = re.compile(r"(?:^|_)(?:tools?|functions?|actions?|skills?)(?:_|$)")
+_OF_CALLS: Final = re.compile(
+    r"(?:^|_)(?:tool|function)(?:s|_(?:calls|uses|invocations|executions|runs|results))(?:_|$)"
+)
 _NAMES: Final = ("tools", "tool", "functions", "actions", "skills", "used", "called", "name", "names", "calls")
 _INPUTS: Final = ("args", "arguments", "input", "inputs", "params", "parameters")
 _OUTPUTS: Final = ("output", "outputs", "result", "results", "response", "responses")
@@ -41,12 +45,12 @@ _NUMBERED: Final = re.compile(
 
 def transcript_of_lists(attributes: Mapping[str, Any], name: str = "") -> Transcript | None:
     """Returns what a list among the attributes of a span of this name tells of calls that were made; None if there is none."""
-    for value in islice(attributes.values(), MAX_LOOKED_AT):
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
         # Most long lists are of messages: they are not parsed for this.
         if type(value) is str and value[:2] == "[{" and _ROLE not in value[:MAX_KEY]:
-            calls = parse_json(value)
-            if isinstance(calls, list) and len(calls) <= _MAX_CALLS and all(map(_is_made, calls)):
-                return _transcript(calls)
+            made = _made_among(parse_json(value), _OF_CALLS.search(words_of(key)) is not None)
+            if made:
+                return _transcript(made)
     calls = _parallel(attributes, is_of_tools=_OF_TOOLS.search(words_of(name)) is not None) or _numbered(attributes)
     return _transcript(calls) if calls else None
 
@@ -63,6 +67,25 @@ def _numbered(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     made = [calls[number] for number in sorted(calls, key=int)]
     are_made = all("tool_name" in values_by_meaning(call) for call in made) and any(map(_is_made, made))
     return made if are_made else []
+
+
+def _made_among(steps: object, are_of_tools: bool) -> list[Mapping[str, Any]]:
+    """Returns the calls in a list of what was done, other steps left out. Under a word for calls, a name is a tool's."""
+    if not isinstance(steps, list) or len(steps) > _MAX_CALLS:
+        return []
+    named = [_named(step, are_of_tools) if isinstance(step, Mapping) else {} for step in steps]
+    calls = [step for step in named if "tool_name" in map(meaning_of, step)]
+    return calls if all(map(_is_made, calls)) else []
+
+
+def _named(step: Mapping[Any, Any], is_of_tool: bool) -> Mapping[str, Any]:
+    """Returns what one step of a list tells; its name is its tool's if it is a call."""
+    if not all(type(key) is str for key in step):
+        return {}
+    if not is_of_tool:
+        is_of_tool = any(meaning_of(key) == "kind" and role_of_kind(value) == "tool" for key, value in step.items())
+    is_unnamed = "tool_name" not in map(meaning_of, step)
+    return {**step, "tool_name": step["name"]} if is_of_tool and is_unnamed and name_of(step.get("name")) else step
 
 
 def _is_made(call: object) -> bool:

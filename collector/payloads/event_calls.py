@@ -17,17 +17,18 @@ MAX_ATTRIBUTES: Final = 5_000
 _NOUN: Final = r"(?:call|use|invocation|execution|invoke|execute|run)"
 # `tool.call`, `gen_ai.tool.call`, `tool_use`, `tool.execution_start`, `execute_tool`
 _CALL: Final = re.compile(
-    rf"(?:^|_)(?:(?:tool|function)_{_NOUN}(?:_(?:start|started|begin|requested))?|(?:tool|function)_(?:start|started|called|requested)"
-    r"|(?:call|execute|run|invoke)_tool)$"
+    rf"(?:^|_)(?:(?:tool|function)_{_NOUN}(?:_(?:start|started|begin|requested))?|(?:tool|function)_(?:start|started|begin|called|requested|invoked)"
+    r"|(?:call|execute|run|invoke|calling|executing|running|invoking)_(?:tool|function)|^tool)$"
 )
 # `tool.result`, `tool.call.end`, `tool_error`, `tool.rejected`
 _RESULT: Final = re.compile(
-    rf"(?:^|_)(?:tool|function)_(?:{_NOUN}_)?(?:results?|outputs?|response|end|ended|completed?|finish|finished|error|fail|failed|crashed"
+    rf"(?:^|_)(?:tool|function)_(?:{_NOUN}_)?(?:results?|outputs?|response|end|ended|completed?|finish|finished|done|success|succeeded"
+    r"|returned|error|errored|raised|fail|failed|crashed"
     r"|rejected|denied|refused|unknown)$"
     r"|^(?:results?|outputs?|error)_(?:tool|function)$"  # where the noun comes first: `retour_outil`
 )
 _REFUSED: Final = re.compile(r"_(rejected|denied|refused|unknown)$")
-_FAILED: Final = re.compile(r"_(?:error|fail|failed|crashed)$|^error_")
+_FAILED: Final = re.compile(r"_(?:error|errored|raised|fail|failed|crashed)$|^error_")
 _REFUSAL: Final = {"unknown": "unknown tool"}
 _STARTED: Final = re.compile(r"_(?:start|started|begin)$")
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
@@ -77,10 +78,13 @@ def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> Tra
         if left < 0:
             break
         values = with_identified_call(values_by_meaning(attributes), attributes)
+        if words == "tool" and "input" not in values:
+            call = None  # one name for both: this is what came of the call
         tool = first_line((*values.get("tool_name", ()), attributes.get("function")))
         ids = filter(is_call_id, attributes.values())
         call_id = first_line((*values.get("call_id", ()), attributes.get("id"), *ids))
         if call is None:
+            tool = tool or (first_line(values.get("name", ())) if words == "tool" else None)
             same = (one for one in open_calls if tool in (None, one.tool) and call_id in (None, one.call_id))
             found = next(same, None)
             if found is not None:

@@ -13,22 +13,32 @@ from collector.payloads.roles import MODEL_ROLES, role_of
 from collector.payloads.tool_results import may_contain_results, result_in
 from collector.payloads.values import parse_json
 
+_KEYS: Final = ("toolUse", "toolResult", "functionCall", "functionResponse", "function_call", "function_response")
+"""Keys that say of an object, which does not say so itself, that it is a call, or a result."""
 _ROLE: Final = '"role"'
 
 
 def exchange_among(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
     """Returns id, tool, input and output of the one call of which the result, of the same id, is another attribute's value."""
-    texts = [value for value in islice(attributes.values(), MAX_LOOKED_AT) if type(value) is str and value[:1] == "{"]
-    results = [value for text in texts if may_contain_results(text) and isinstance(value := parse_json(text), dict)]
-    told = [(result, value) for value in results if (result := result_in(value)) is not None]
+    texts = [
+        (key, value)
+        for key, value in islice(attributes.items(), MAX_LOOKED_AT)
+        if type(value) is str
+        and value[:1] == "{"
+        and (may_contain_results(value) or may_contain_tool_calls(value) or any(word in key for word in _KEYS))
+    ]
+    objects = [(key.rpartition(".")[2], value) for key, text in texts if isinstance(value := parse_json(text), dict)]
+    told = [
+        (result, value) for key, value in objects if (result := result_in(value) or result_in({key: value})) is not None
+    ]
     if len(told) != 1:
         return {}
     result, message = told[0]
     calls = [
         part
-        for text in texts
-        if may_contain_tool_calls(text) and (asked := parse_json(text)) != message
-        for part in tool_call_parts(asked)
+        for key, asked in objects
+        if asked is not message
+        for part in tool_call_parts(asked) or tool_call_parts({key: asked})
     ]
     if len(calls) != 1 or result.call_id is None or calls[0].id != result.call_id:
         return {}

@@ -45,12 +45,14 @@ def role_of_kind(kind: object) -> Role | None:
     return "model" if words in _MODEL_KINDS else None
 
 
-_KINDS: Final = frozenset({"type", "kind", "op", "category", "class", "group", "port"})
+_KINDS: Final = frozenset({"type", "kind", "op", "category", "class", "group", "port", "layer", "component"})
 """Last words of keys under which tracers of one's own say of what sort a span is: `task.type`, `op`, `stage.group`."""
 _PARTS: Final = re.compile(
     r"(?:^|_)(?:message|content|block|part|choice|tools?|function|result|input|output|response)_"
 )
 """What may be of a sort inside a span."""
+_IS_TOOL: Final = re.compile(r"(?:.*_)?is_tool(?:_call)?|tool")
+"""The key of a flag which says so."""
 
 
 def tells_tool(attributes: Mapping[str, Any]) -> bool:
@@ -59,6 +61,8 @@ def tells_tool(attributes: Mapping[str, Any]) -> bool:
     The convention's own word says so under any key, and is read where the tool may have no name.
     """
     for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+        if value is True and _IS_TOOL.fullmatch(words_of(key)) is not None:
+            return True
         if type(value) is not str or len(value) > MAX_KEY or value == "execute_tool":
             continue
         if "tool" not in value.lower():
@@ -107,9 +111,9 @@ _NAME: Final = r"[`'\"]?([^\s`'\"()\[\]]{1,256})[`'\"]?"
 _PATH: Final = r"(?:[\w-]{1,64}[./]){0,8}"
 _TOOL_SPANS: Final = _compiled(
     # `execute_tool x`, `call_tool: x`, `Running tool x`, `agent.run_tool x`
-    rf"^{_PATH}(?:execut(?:e|ing)|call(?:ing)?|run(?:ning)?|invok(?:e|ing)|us(?:e|ing))[ _.-]?tool\s*[:/ ]\s*{_NAME}$",
+    rf"^{_PATH}(?:exec(?:ut(?:e|ing))?|call(?:ing)?|run(?:ning)?|invok(?:e|ing)|us(?:e|ing))[ _.-]?tool\s*[:/ ]\s*{_NAME}$",
     # `tool:x`, `tool.execution:x`, `Tool call: x`, `mcp.tools/call x`, `acme.tool/x`
-    rf"^{_PATH}(?:tool(?:[ _./-]?(?:call|execution|execute|use|run|invocation|invoke))?|tools/call)\s*[:/ ]\s*{_NAME}$",
+    rf"^{_PATH}(?:tool(?:[ _./-]?(?:call|execution|execute|exec|use|run|invocation|invoke))?|tools/call)\s*[:/ ]\s*{_NAME}$",
     rf"^(?:function|mcp)[ _.]?(?:call)?:\s*{_NAME}$",
     rf"^skills?[:/]\s*{_NAME}$",
     r"^([\w-]{1,256})\.tool$",
@@ -134,6 +138,8 @@ _NOT_NAMES: Final = frozenset({
 })  # fmt: skip
 _NAMELESS: Final = re.compile(
     rf"^{_PATH}(?:tools/call|mcp[ _.-]call|(?:exec|execute|call|run|invoke)[ _.-]?(?:tool|skill)|dispatch[ _.-]tool[ _.-]call"
+    r"|(?:handle|process|perform|do|on|make|execute|run|invoke|dispatch)[ _.-]?tool[ _.-]?(?:call|use|invocation)"
+    r"|dispatch[ _.-]?tool"
     r"|(?:tool|skill)[ _.-]?(?:call|execution|invocation|invoke|execute|exec|use)|tool)$",
     re.IGNORECASE,
 )

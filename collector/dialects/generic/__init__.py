@@ -27,11 +27,13 @@ from collector.model.span import Span, copied
 from collector.payloads.answers import action_in_text, answer_with_input, asking_answer
 from collector.payloads.attribute_objects import with_details
 from collector.payloads.attribute_shapes import (
+    Meaning,
     Values,
     action_with_input,
     first_line,
     is_definition_of,
     meaning_of,
+    named_call,
     tells_handoff,
     values_by_meaning,
 )
@@ -86,10 +88,8 @@ def _read_span(span: Span) -> GenAISpan | None:
     # A span that says what it is needs no id to be one, and names its tool better than what stands beside an id.
     if span.parent_span_id and role is None and tool_in_span_name(span.name)[1] is None:
         values = with_identified_call(values, attributes, span.name)
-    action = None if "tool_name" in values else action_with_input(span.attributes, span.name)
-    if action is not None and not is_schema(action[1]):
-        values["tool_name"] = [action[0]]
-        values.setdefault("input", [action[1]])
+    if "tool_name" not in values:
+        _add_action(values, span)
     if (written := call_in_span_name(span.name)) is not None:
         role, values = "tool", {**values, "tool_name": [written[0]], "input": [written[1]]}
     elif role is None and (called := call_by_rpc(span.attributes) or exchange_among(span.attributes)):
@@ -115,6 +115,17 @@ def _read_span(span: Span) -> GenAISpan | None:
     if is_agent:
         return _read_named_agent(span, values, named)
     return _read_unnamed(span, values, is_model=is_model)
+
+
+def _add_action(values: dict[Meaning, list[Any]], span: Span) -> None:
+    """Add the tool that stands under another word beside its input."""
+    if "input" in values and (tool := named_call(span.attributes)) is not None:
+        values["tool_name"] = [tool]
+        return
+    action = action_with_input(span.attributes, span.name)
+    if action is not None and not is_schema(action[1]):
+        values["tool_name"] = [action[0]]
+        values.setdefault("input", [action[1]])
 
 
 def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | None:
