@@ -358,6 +358,8 @@ def action_with_input(attributes: Mapping[str, Any], own_name: str = "") -> tupl
                 action = name_of(_after(match[1], own_name))
             elif words == "action_payload" and "/" in action:
                 return None
+            if match[1].endswith("plugin") and not isinstance(parse_any(attributes[key]), Mapping):
+                return None  # what a plugin of an application is loaded with
             return None if action is None else (action, attributes[key])
     return None
 

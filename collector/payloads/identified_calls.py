@@ -145,6 +145,11 @@ def described_input(attributes: Mapping[str, Any]) -> object:
     return given[0] if len(given) == 1 else None
 
 
+def inputs_of_words(attributes: Mapping[str, Any]) -> list[Any]:
+    """Returns the values under words for an input."""
+    return _of_words(dict(islice(attributes.items(), MAX_LOOKED_AT)), _INPUT)
+
+
 def described_output(attributes: Mapping[str, Any]) -> object:
     """Returns the result of a call whose span says that it is one: the only value under a word for it."""
     returned = _of_words(attributes, _OUTPUT)

@@ -16,6 +16,14 @@ _WRITTEN: Final = re.compile(
 )
 
 
+_OBJECT: Final = re.compile(r"[A-Za-z_][\w.]{0,127}(?:\(|\[|\{)\w{1,128}[=:].*[)\]}]", re.DOTALL)
+
+
+def is_written_object(value: object) -> bool:
+    """Whether a value is an object as a program prints it, ``Payment(to=Ada, sum=5)``: nothing tells a text from a number."""
+    return type(value) is str and len(value) <= MAX_NAME and _OBJECT.fullmatch(value) is not None
+
+
 def call_in_span_name(name: str) -> tuple[str, Any] | None:
     """Returns the tool that a span's name says was called, and its arguments, ``UNREADABLE`` where they cannot be told.
 

@@ -43,6 +43,8 @@ from collector.payloads.exchanges import conversation_among, exchange_among
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.identified_calls import (
     MARKER,
+    described_input,
+    described_output,
     described_tool,
     identified_requests,
     tool_with_arguments,
@@ -65,6 +67,8 @@ from collector.payloads.tool_arguments import is_schema
 from collector.payloads.values import name_of, parse_any, parse_once
 from collector.payloads.written_calls import call_in_span_name
 
+_OF_CALL: Final = frozenset({"input", "output", "call_id", "success", "failure", "status", "returned"})
+"""What is told of a call, and of few other things."""
 _OF_ANSWERED: Final = frozenset({"tool_name", "output"})
 """What is known of a span that needs no answer under another key."""
 
@@ -94,7 +98,7 @@ def _read_span(span: Span) -> GenAISpan | None:
         role, values = "tool", {**values, "tool_name": [written[0]], "input": [written[1]]}
     elif role is None and (called := call_by_rpc(span.attributes) or exchange_among(span.attributes)):
         role, values = "tool", {**values, **called}
-    role = role or ("tool" if is_function(span.name) or tells_tool(span.attributes) else None)
+    role = role or ("tool" if is_function(span.name) or _is_of_tool(span, values) else None)
     if role == "agent" or (role is None and is_definition_of(span.name, values)):
         # One request of a run and the calls that it asked for; what is above covers all of them.
         is_turn = bool(span.parent_span_id) and is_turn_of_agent(span.name)
@@ -115,6 +119,15 @@ def _read_span(span: Span) -> GenAISpan | None:
     if is_agent:
         return _read_named_agent(span, values, named)
     return _read_unnamed(span, values, is_model=is_model)
+
+
+def _is_of_tool(span: Span, values: Values) -> bool:
+    """Whether a span is of a tool by its sort, and tells what it was given or what came of it: a list of them has neither."""
+    if not tells_tool(span.attributes):
+        return False
+    if not _OF_CALL.isdisjoint(values):
+        return True
+    return described_input(span.attributes) is not None or described_output(span.attributes) is not None
 
 
 def _add_action(values: dict[Meaning, list[Any]], span: Span) -> None:

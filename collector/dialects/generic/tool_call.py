@@ -40,6 +40,7 @@ from collector.payloads.identified_calls import (
     described_output,
     described_tool,
     grouped_arguments,
+    inputs_of_words,
     is_doing,
 )
 from collector.payloads.outcomes import (
@@ -66,6 +67,7 @@ from collector.payloads.span_names import (
 from collector.payloads.tool_arguments import arguments_among, is_positional, tool_among
 from collector.payloads.tool_results import is_flagged, tool_result
 from collector.payloads.values import UNREADABLE, name_of, parse_any
+from collector.payloads.written_calls import is_written_object
 
 _OTHER_EVENTS: Final = (semconv.EVENT_EXCEPTION, semconv.EVENT_CHOICE, semconv.EVENT_TOOL_MESSAGE)
 _RESOURCE: Final = "resource.name"
@@ -222,7 +224,9 @@ def _read_outcome(genai_span: GenAISpan, values: Values, *, has_status: bool = F
 def _mark_unreadable(genai_span: GenAISpan, attributes: Mapping[str, Any], values: Values) -> None:
     """Mark the arguments of a call as there and unreadable if something recorded may be them, and nothing tells."""
     if genai_span.arguments is None and (
-        any(map(is_positional, values.get("input", ()))) or may_hold_arguments(attributes)
+        any(map(is_positional, values.get("input", ())))
+        or may_hold_arguments(attributes)
+        or any(map(is_written_object, inputs_of_words(attributes)))
     ):
         genai_span.arguments = UNREADABLE
 

@@ -38,6 +38,8 @@ def test_a_value_tells_of_what_sort_a_span_is(name: str, attributes: dict[str, A
         {"unit.type": "extract", "unit.name": "pay", "unit.params": GIVEN},
         {"message.type": "tool", "unit.name": "pay", "unit.params": GIVEN},
         {"unit.owner": "tool", "unit.name": "pay", "unit.params": GIVEN},
+        {"entity.type": "tool", "unit.name": "pay", "unit.count": 3},
+        {"layer": "tools", "unit.name": "pay"},
         {"rpc.call": "tools/list", "rpc.params": json.dumps({"name": "pay", "arguments": PAY})},
         {"rpc.call": "prompts/get", "rpc.params": json.dumps({"name": "tool", "arguments": PAY})},
     ],
@@ -126,6 +128,7 @@ def test_names_of_spans_of_calls(name: str, attributes: dict[str, Any]) -> None:
     ("name", "attributes"),
     [
         ("usage/pay", {"plugin.input": GIVEN, "toolbox": 1}),
+        ("plugin.load", {"plugin.name": "pay", "plugin.input": "pay.js"}),
         ("GET tools.example", {"toolbox": 1}),
         ("remote_function", {"skill.level": 3}),
         ("dispatch", {"action.type": "cart/ADD", "action.payload": GIVEN}),
@@ -265,3 +268,11 @@ def test_a_conversation_in_the_root_adds_nothing_to_what_other_spans_tell() -> N
 def test_a_part_of_a_conversation_is_none(messages: list[Any]) -> None:
     root = span("POST /chat", 1, lasting=100, attributes={"log": json.dumps(messages)})
     assert runs_of(root, span("pinecone.query", 2, 1, 5)) == []
+
+
+@pytest.mark.parametrize("given", ["PayCommand(to=Ada, sum=5)", "Payment[to=Ada]", "Pay{to:Ada}"])
+def test_an_object_as_a_program_prints_it_is_there_and_unreadable(given: str) -> None:
+    attributes = {"port": "ToolPort", "port.adapter": "pay", "port.request": given, "port.response": "Ok(paid)"}
+    run = run_of(agent_span(lasting=100), span("Port.execute", 2, 1, 5, attributes=attributes))
+    assert [(call.name, call.arguments) for call in run.trajectory.calls] == [("pay", None)]
+    assert "unreadable_arguments" in doubts(run)
