@@ -54,8 +54,8 @@ def _call_under_word(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     found = [
         value
         for key, one in attributes.items()
-        if _OF_ONE_TOOL.search(words_of(key)) is not None
-        and (isinstance(one, Mapping) or (type(one) is str and one[:1] == "{"))
+        if (one[:1] == "{" if type(one) is str else isinstance(one, Mapping))
+        and _OF_ONE_TOOL.search(words_of(key)) is not None
         and isinstance(value := parse_any(one), Mapping)
         and name_of(value.get("name")) is not None
     ]

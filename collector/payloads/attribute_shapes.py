@@ -125,7 +125,12 @@ _SEPARATORS: Final = re.compile(r"[^A-Za-z0-9]+")
 def words_of(text: str) -> str:
     """Returns the words of a name in lower case, joined by underscores: ``toolName`` and ``tool.name`` are ``tool_name``."""
     # Nothing is called by more words than these, and senders choose the length of names.
-    text = text[: 2 * MAX_KEY]
+    return _words_of(text[: 2 * MAX_KEY])
+
+
+# Each key of a span is looked at for several things.
+@lru_cache(maxsize=4096)
+def _words_of(text: str) -> str:
     plain = text if text.isascii() else without_accents(text)
     return in_english(_SEPARATORS.sub("_", _CAMEL.sub("_", plain)).strip("_").lower())
 

@@ -37,6 +37,7 @@ _FLAGS: Final = ("ok", "success", "succeeded")
 
 
 _ERRORS: Final = ("errors", "error", "failures", "failure", "exceptions")
+_DIGIT: Final = re.compile(r"\d")
 _NUMBERED: Final = re.compile(
     r"((?:.{0,64}[._])?(?:tools?|tool_?calls?|functions?|function_?calls?)[._](\d{1,4}))[._](.+)", re.IGNORECASE
 )
@@ -59,7 +60,7 @@ def _numbered(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns the calls of which each has a number in its keys, and an outcome: a model's requests have none."""
     groups: dict[str, dict[str, dict[str, Any]]] = {}
     for key, value in islice(attributes.items(), MAX_LOOKED_AT):
-        match = _NUMBERED.fullmatch(key) if len(key) <= MAX_KEY else None
+        match = _NUMBERED.fullmatch(key) if _DIGIT.search(key) is not None and len(key) <= MAX_KEY else None
         if match is not None and _CONVERSATION.search(words_of(match[1])) is None:
             beginning = match[1][: -len(match[2])]
             groups.setdefault(beginning, {}).setdefault(match[2], {})[f"tool_{match[3]}"] = value

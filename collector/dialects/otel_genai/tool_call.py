@@ -141,7 +141,11 @@ def _is_flagged(attributes: Mapping[str, Any]) -> bool:
 
 
 def _words_of_error(attributes: Mapping[str, Any]) -> str | None:
-    return next((words for key in _ERRORS if type(words := attributes.get(key)) is str and words), None)
+    for key in _ERRORS:
+        words = attributes.get(key)
+        if type(words) is str and words:
+            return words
+    return None
 
 
 def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
