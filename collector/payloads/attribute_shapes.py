@@ -40,6 +40,10 @@ _MEASURES: Final = "duration|latency|elapsed|bytes|size|length|chars|exit_code"
 _CALL: Final = r"(?:tool|function|tool_call|function_call|tool_use|mcp_tool)"
 _STEP: Final = "tool|call|result|execution|action|skill|task|step|function|command|operation|plugin"
 _FAILURES: Final = "err|exc|exception|fault|problem|failure|raised|threw|crashed"
+_FAILURE_WORDS: Final = (
+    r"is_failure|has_failed|error_(?:code|msg|text|details?|reason|description)|err_(?:message|msg)|exception_message"
+    r"|failure_(?:reason|message)"
+)
 _OF_ONE: Final = r"(?:tool|function|call|tool_use|execution|action)"
 # The first pattern that matches decides, so the more specific ones come first.
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
@@ -83,8 +87,10 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
         0,
     ),
     (r"finish_reasons?|stop_reason|request_model|response_model|llm_(?:provider|model|model_name)", "model", 0),
+    (_FAILURE_WORDS, "failure", 1),
+    (r"exit_code|return_code|exit_status", "status", 1),
     (rf"is_error|has_error|failed|tool_error|error|error_message|tool_error_type|{_CALL}_exception", "failure", 0),
-    (rf"(?:{_STEP}|tool_use|tool_call|function_call)_(?:{_FAILURES}|error_(?:text|details?|msg))", "failure", 0),
+    (rf"(?:{_STEP}|tool_use|tool_call|function_call)_(?:{_FAILURES})", "failure", 0),
     (rf"(?:{_STEP})_(?:status|outcome|state)|outcome", "status", 0),
     (r"(?:tool_|call_)?permission|(?:permission|approval|policy)_decision", "status", 0),
     (r"(?:tool|call|execution|decision|policy|permission|approval|guardrail)_verdict", "status", 0),
@@ -105,6 +111,7 @@ _WHOLE_KEYS: Final = {
     "name": Shape("name"),
     "agent": Shape("agent", 1),
     "status": Shape("status", 1),
+    "state": Shape("status", 1),
     "ok": Shape("success"),
     "executed": Shape("executed"),
     **dict.fromkeys(_FAILURES.split("|"), Shape("failure", 1)),

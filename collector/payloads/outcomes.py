@@ -13,13 +13,14 @@ from collector.payloads.values import parse_any
 
 _FAILED: Final = frozenset({
     "error", "err", "fail", "crashed", "raised", "failed", "failure", "exception", "timeout", "timed_out", "cancelled",
-    "canceled",
+    "canceled", "fault", "faulted", "errored", "aborted", "killed", "ko", "nok", "threw", "panicked",
 })  # fmt: skip
 _WELL: Final = frozenset({
     "ok", "okay", "success", "successful", "succeeded", "completed", "complete", "done", "finished", "passed", "executed",
     "called", "returned", "true", "approved", "allow", "allowed", "accepted", "unset", "fulfilled", "0", "200",
 })  # fmt: skip
 _HTTP_ERRORS: Final = range(400, 600)
+_HTTP_WELL: Final = range(200, 400)
 _FAILED_ENDS: Final = ("_error", "_failed", "_failure")
 _DENIED: Final = frozenset({"denied", "deny", "blocked", "not_executed"})
 _PERHAPS_DENIED: Final = frozenset(
@@ -32,8 +33,10 @@ _LIKELY_DENIED: Final = frozenset({
 })  # fmt: skip
 """What a loop says of a call more often than a tool of what it did."""
 _GIVEN: Final = ("input", "user_input", "tool_name", "name")
-_FALSE: Final = (False, "false", "False")
-_TRUE: Final = (True, "true", "True")
+_FALSE: Final = (False, "false", "False", "FALSE", "no", "No", "0")
+_TRUE: Final = (True, "true", "True", "TRUE", "yes")
+_NOTHING: Final = frozenset({"none", "null", "nil", "n/a", "-", "[]", "{}", "no error", "no errors", "ok"})
+"""What stands in place of the words of a failure where there was none."""
 
 
 _FLAGS: Final = ("ok", "success", "succeeded")
@@ -43,6 +46,8 @@ _REASONS: Final = frozenset({
 _OF_FAILURE: Final = _REASONS.union(
     _FLAGS, ("code", "error_code", "errorCode", "status", "type", "kind", "data", "value", "result")
 )
+_OF_LAMBDA: Final = frozenset({"errorMessage", "errorType", "stackTrace", "trace", "requestId"})
+"""What AWS Lambda answers for a function that failed."""
 _ERR: Final = re.compile(r"(?:Err|Failure|Left)\(.*\)", re.DOTALL)
 """How languages with types for it write that a function failed."""
 
@@ -56,7 +61,11 @@ def answer_of_failure(result: object) -> Literal["failed", "open", ""]:
         return "failed" if _ERR.fullmatch(value.strip()) is not None else ""
     if not isinstance(value, Mapping):
         return ""
-    if value.keys() == {"problem"} or (value.get("data", "") is None and value.get("errors")):
+    if (
+        value.keys() == {"problem"}
+        or ("errorMessage" in value and value.keys() <= _OF_LAMBDA)
+        or (value.get("data", "") is None and value.get("errors"))
+    ):
         return "failed"
     if all(value.get(flag) is not False for flag in _FLAGS):
         return ""
@@ -69,9 +78,7 @@ def says_failure(values: Values) -> bool:
     if any(value in _FALSE for value in values.get("success", ())):
         return True
     for value in values.get("failure", ()):
-        if value in _TRUE or (
-            type(value) is str and value not in _FALSE and value.lower() not in ("none", "null", "0")
-        ):
+        if value in _TRUE or (type(value) is str and value not in _FALSE and value.strip().lower() not in _NOTHING):
             return True
     statuses = values.get("status", ())
     if any(type(status) is int and status in _HTTP_ERRORS for status in statuses):
@@ -83,7 +90,9 @@ def says_failure(values: Values) -> bool:
 def has_unknown_status(values: Values) -> bool:
     """Whether a status among the values is a word that may say that the call failed, or that it did not."""
     words = {words_of(value) for value in values.get("status", ()) if type(value) is str}
-    return not words <= _WELL
+    # A command that ends with a code has run, and the tool may have answered so.
+    has_code = any(type(value) is int and value and value not in _HTTP_WELL for value in values.get("status", ()))
+    return has_code or not words <= _WELL
 
 
 def refusal_among(attributes: Mapping[str, Any]) -> Refusal | None:

@@ -141,11 +141,11 @@ def test_names_of_other_spans(name: str, attributes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "failure",
     [
-        {"tool_err": "no"},
+        {"tool_err": "no money"},
         {"step.exc": "E('no')"},
         {"call.raised": "E(no)"},
-        {"skill.errorText": "no"},
-        {"task.fault": "no"},
+        {"skill.errorText": "no money"},
+        {"task.fault": "no money"},
     ],
 )
 def test_words_for_a_failure(failure: dict[str, Any]) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
+from collector.payloads.attribute_shapes import values_by_meaning
+from collector.payloads.outcomes import has_unknown_status, says_failure
 from tests.builders import agent_span, called, calls_of, other_doubts, run_of, span
 
 PAY = {"to": "Ada", "sum": 5}
@@ -37,3 +40,30 @@ def test_words_for_a_failure(key: str, value: object) -> None:
 def test_what_a_failed_tool_was_given_may_be_about_tools(key: str) -> None:
     failed = span("tool.ask", 2, 1, attributes={key: "unknown tool", "tool.ok": False})
     assert called(run_of(agent_span(), failed)) == ["ask"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "failed"),
+    [
+        ({"error.code": "E1"}, True),
+        ({"exception.message": "x"}, True),
+        ({"failure_reason": "x"}, True),
+        ({"is_failure": "yes"}, True),
+        ({"success": "no"}, True),
+        ({"state": "errored"}, True),
+        ({"outcome": "KO"}, True),
+        ({"tool.error": "[]"}, False),
+        ({"tool.error": "no error"}, False),
+        ({"threw": "false"}, False),
+        ({"exit_code": 1}, False),
+    ],
+)
+def test_words_and_flags_of_failures(attributes: dict[str, Any], failed: bool) -> None:
+    assert says_failure(values_by_meaning(attributes)) is failed
+
+
+@pytest.mark.parametrize(
+    ("code", "unknown"), [(0, False), (1, True), (137, True), (200, False), ("1", True), ("0", False)]
+)
+def test_a_command_that_ends_with_a_code_may_be_one_that_failed(code: object, unknown: bool) -> None:
+    assert has_unknown_status(values_by_meaning({"exit_code": code})) is unknown
