@@ -56,9 +56,10 @@ _DOING: Final = frozenset({
 _OUTPUT: Final = frozenset({
     "out", "output", "outputs", "result", "results", "got", "returned", "return", "product", "reply", "response", "answer",
 })  # fmt: skip
+_OF_ACTION: Final = re.compile(r"^(?:action|act)[:/] ?", re.IGNORECASE)
 _UNTOLD: Final = "untold"
 _OTHER: Final[frozenset[Meaning]] = frozenset(
-    {"kind", "model", "agent", "conversation", "status", "success", "failure"}
+    {"kind", "model", "agent", "conversation", "status", "success", "failure", "output"}
 )
 """What a key with these words says is something else than the name of a tool."""
 
@@ -107,7 +108,7 @@ def _described(attributes: Mapping[str, Any], own_name: str) -> dict[Meaning, li
 
 def _name_of_span(name: str) -> str | None:
     """Returns the name of a span that may be the name of its tool: one word that says more than that something is done."""
-    name = function_in_path(name)
+    name = function_in_path(_OF_ACTION.sub("", name, count=1) if len(name) <= MAX_KEY else name)
     return name if _NAME.fullmatch(name) is not None and words_of(name) not in _DOING else None
 
 

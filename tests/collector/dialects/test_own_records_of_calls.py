@@ -25,6 +25,7 @@ MADE = {"args": PAY, "result": "paid"}
                "toolResult": json.dumps({"toolUseId": "tooluse_1A", "status": "success", "content": []})}),
         ("tool/pay", {"request": GIVEN, "response": "{}"}),
         ("tool_exec pay", {"args": GIVEN}),
+        ("action:pay", {"args.to": "Ada", "args.sum": 5, "observation": "paid"}),
         ("exec tool pay", {"args": GIVEN}),
         ("handle_tool_call", {"name": "pay", "args": GIVEN}),
         ("dispatchTool", {"name": "pay", "arguments": GIVEN}),
@@ -43,6 +44,7 @@ def test_a_record_of_one_call(name: str, attributes: dict[str, Any]) -> None:
         ("x", {"tool": json.dumps({"name": "pay", "description": "Pays."})}),
         ("x", {"tool_calls": "pay", "tool_calls_args": GIVEN}),
         ("x", {"is_tool": False, "args": GIVEN}),
+        ("percept:scan", {"args.to": "Ada", "observation": "nobody"}),
         ("process_tool_calls", {"name": "pay", "args": GIVEN}),
     ],
 )
