@@ -48,6 +48,7 @@ _OF_FAILURE: Final = _REASONS.union(
 )
 _OF_LAMBDA: Final = frozenset({"errorMessage", "errorType", "stackTrace", "trace", "requestId"})
 """What AWS Lambda answers for a function that failed."""
+_HINTS: Final = ("false", "False", "errors", "problem", "errorMessage", "Err(", "Failure(", "Left(")
 _ERR: Final = re.compile(r"(?:Err|Failure|Left)\(.*\)", re.DOTALL)
 """How languages with types for it write that a function failed."""
 
@@ -56,6 +57,8 @@ def answer_of_failure(result: object) -> Literal["failed", "open", ""]:
     """Returns whether the result of a call is an answer that says it failed: an object of a flag with the reason and no more,
     a response of GraphQL with errors in place of data, ``Err(...)``; "open" if a flag in it may be about something else.
     """
+    if type(result) is str and result[:1] in ("{", '"') and not any(hint in result for hint in _HINTS):
+        return ""  # most results are long, and say no such thing
     value = parse_any(result)
     if type(value) is str:
         return "failed" if _ERR.fullmatch(value.strip()) is not None else ""
