@@ -204,9 +204,12 @@ def _with_events(span: Span) -> Mapping[str, Any]:
     for event in events:
         # The attributes of an exception describe a failure, and those of each of several events one thing of many.
         if event.name != semconv.EVENT_EXCEPTION and times[event.name] == 1:
+            meaning = meaning_of(event.name)
             # `input` with a `body` is the input.
-            prefix = f"{event.name}." if meaning_of(event.name) in ("input", "output") else ""
+            prefix = f"{event.name}." if meaning in ("input", "output") else ""
             attributes.update((f"{prefix}{key}", value) for key, value in event.attributes.items())
+            if meaning == "failure" and event is events[-1]:  # else it may have been tried again
+                attributes[event.name] = next(iter(event.attributes.values()), True)
     return merged(span.attributes, attributes)
 
 

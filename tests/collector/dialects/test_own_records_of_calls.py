@@ -90,3 +90,18 @@ def test_events_in_other_words(started: str, ended: str, status: str) -> None:
     events = [(started, {"tool": "pay", "args": GIVEN}), (ended, {"tool": "pay", "result": "paid"})]
     run = run_of(agent_span(lasting=100), span("loop", 2, 1, 5, 50, events=events))
     assert [(call.name, call.arguments, call.status) for call in run.trajectory.calls] == [("pay", PAY, status)]
+
+
+@pytest.mark.parametrize(
+    ("last", "status"),
+    [
+        (("error", {"message": "no timer is running"}), "error"),
+        (("failed", {}), "error"),
+        (("output", {"result": "1h"}), "unset"),
+    ],
+)
+def test_the_last_event_of_a_call_may_be_its_failure(last: tuple[str, dict[str, Any]], status: str) -> None:
+    events = [("input", {"arguments": GIVEN}), ("error", {"message": "busy"}), last]
+    events = events if status == "unset" else [events[0], last]
+    run = run_of(agent_span(lasting=100), span("tool pay", 2, 1, 5, 50, events=events))
+    assert [(call.name, call.arguments, call.status) for call in run.trajectory.calls] == [("pay", PAY, status)]
