@@ -104,7 +104,7 @@ def test_the_depth_of_json_is_that_of_its_containers(levels: list[tuple[bool, st
     text = innermost
     for is_object, words in levels:
         beside = json.dumps(words)
-        text = f'{{{beside}: {text}, "b": {beside}}}' if is_object else f"[{beside}, {text}, [{beside}]]"
+        text = f'{{{beside}: {text}, "b": {beside}}}' if is_object else f"[{beside}, {text}, {beside}]"
     depth = len(levels) + (innermost != "1")
     assert (parse_json(text) is None) == (depth > MAX_DEPTH)
 
