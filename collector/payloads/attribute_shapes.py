@@ -114,6 +114,8 @@ _WHOLE_KEYS: Final = {
     "state": Shape("status", 1),
     "ok": Shape("success"),
     "executed": Shape("executed"),
+    "ran": Shape("executed"),
+    "returned": Shape("output", 1),
     **dict.fromkeys(_FAILURES.split("|"), Shape("failure", 1)),
     "denied": Shape("denied"),
     "rejected": Shape("denied"),

@@ -30,6 +30,7 @@ _OF_TOOLS: Final = re.compile(r"(?:^|_)(?:tools?|functions?|actions?|skills?)(?:
 _OF_CALLS: Final = re.compile(
     r"(?:^|_)(?:tool|function)(?:s|_(?:calls|uses|invocations|executions|runs|results))(?:_|$)"
 )
+_IS_CALLS: Final = re.compile(rf"{_OF_CALLS.pattern}|(?:^|_)(?:calls|actions)$")
 _NAMES: Final = ("tools", "tool", "functions", "actions", "skills", "used", "called", "name", "names", "calls")
 _INPUTS: Final = ("args", "arguments", "input", "inputs", "params", "parameters")
 _OUTPUTS: Final = ("output", "outputs", "result", "results", "response", "responses")
@@ -50,6 +51,11 @@ def transcript_of_lists(attributes: Mapping[str, Any], name: str = "") -> Transc
         # Most long lists are of messages: they are not parsed for this.
         if type(value) is str and value[:2] == "[{" and _ROLE not in value[:MAX_KEY]:
             made = _made_among(parse_json(value), _OF_CALLS.search(words_of(key)) is not None)
+            if made:
+                return _transcript(made)
+        # SDKs have no attributes that are lists of objects: each is written as JSON.
+        if isinstance(value, (list, tuple)) and value and all(type(one) is str and one[:1] == "{" for one in value):
+            made = _made_among(list(map(parse_json, value)), _IS_CALLS.search(words_of(key)) is not None)
             if made:
                 return _transcript(made)
     calls = _parallel(attributes, is_of_tools=_OF_TOOLS.search(words_of(name)) is not None) or _numbered(attributes)

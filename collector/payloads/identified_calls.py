@@ -46,7 +46,7 @@ _PERHAPS_INPUT: Final = frozenset({"data", "vars", "variables", "slots", "kw"})
 """Words over what a call was given, where nothing is under one that is for this alone."""
 _PARAMETERS: Final = frozenset({"input", "inputs", "arg", "args", "arguments", "params", "parameters"})
 """Words over arguments beside an id, with which nothing else is said under them."""
-_EACH: Final = ("args.", "arg.", "params.")
+_EACH: Final = ("args.", "arg.", "params.", "param.")
 _DOING: Final = frozenset({
     "call", "exec", "execute", "execution", "run", "invoke", "invocation", "step", "act", "action", "tool", "task", "job",
     "dispatch", "attempt", "handler", "function", "operation", "process", "work", "request", "span", "event", "command",
@@ -56,7 +56,8 @@ _DOING: Final = frozenset({
 _OUTPUT: Final = frozenset({
     "out", "output", "outputs", "result", "results", "got", "returned", "return", "product", "reply", "response", "answer",
 })  # fmt: skip
-_OF_ACTION: Final = re.compile(r"^(?:action|act)[:/] ?", re.IGNORECASE)
+_OF_ACTION: Final = re.compile(r"^(?:action|act)[:/] ?|^(?:invoke|call|run|execute|exec) ", re.IGNORECASE)
+_IS_DONE: Final = re.compile(r"(?:invoke|call|run|execute|exec) [A-Za-z_][\w-]*", re.IGNORECASE)
 _UNTOLD: Final = "untold"
 _OTHER: Final[frozenset[Meaning]] = frozenset(
     {"kind", "model", "agent", "conversation", "status", "success", "failure", "output"}
@@ -136,7 +137,11 @@ def tool_with_arguments(attributes: Mapping[str, Any], own_name: str) -> dict[Me
             rest[key] = value
     name = (_name_among(rest) or _name_of_span(own_name)) if given else None
     arguments = _object_of(given) if given else None
-    return {} if name is None or arguments is None else {"tool_name": [name], "input": [arguments]}
+    if name is None or arguments is None:
+        return {}
+    call: dict[Meaning, list[Any]] = {"tool_name": [name], "input": [arguments]}
+    # `invoke pay` is a call, whatever else is told of it.
+    return {**call, "returned": [True]} if _IS_DONE.fullmatch(own_name[:MAX_KEY]) is not None else call
 
 
 def described_input(attributes: Mapping[str, Any]) -> object:

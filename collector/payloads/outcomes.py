@@ -24,7 +24,7 @@ _HTTP_WELL: Final = range(200, 400)
 _FAILED_ENDS: Final = ("_error", "_failed", "_failure")
 _DENIED: Final = frozenset({"denied", "deny", "blocked", "not_executed"})
 _PERHAPS_DENIED: Final = frozenset(
-    {"rejected", "reject", "refused", "declined", "skipped", "forbidden", "unauthorized"}
+    {"rejected", "reject", "refused", "declined", "skipped", "ignored", "forbidden", "unauthorized", "not_found"}
 )
 """What may be the answer of a tool as well."""
 _LIKELY_DENIED: Final = frozenset({
@@ -76,6 +76,22 @@ def answer_of_failure(result: object) -> Literal["failed", "open", ""]:
     return "failed" if has_reason and value.keys() <= _OF_FAILURE else "open"
 
 
+def _words_of_statuses(values: Values) -> set[str]:
+    """Returns the words of statuses, of each the first where more is told behind it: `failed: no such order`."""
+    words = set()
+    for status in values.get("status", ()):
+        if type(status) is not str:
+            continue
+        told = parse_any(status) if status[:1] == "{" else None
+        if isinstance(told, Mapping) and answer_of_failure(told) == "failed":
+            words.add("failed")
+        elif isinstance(told, Mapping) and any(told.get(flag) is True for flag in _FLAGS):
+            words.add("ok")
+        else:
+            words.add(words_of(status.partition(": ")[0]))
+    return words
+
+
 def says_failure(values: Values) -> bool:
     """Whether a flag, an error or a status among the values says that the call failed."""
     if any(value in _FALSE for value in values.get("success", ())):
@@ -86,13 +102,13 @@ def says_failure(values: Values) -> bool:
     statuses = values.get("status", ())
     if any(type(status) is int and status in _HTTP_ERRORS for status in statuses):
         return True
-    words = [words_of(value) for value in statuses if type(value) is str]
+    words = _words_of_statuses(values)
     return any(word in _FAILED or word.endswith(_FAILED_ENDS) for word in words)
 
 
 def has_unknown_status(values: Values) -> bool:
     """Whether a status among the values is a word that may say that the call failed, or that it did not."""
-    words = {words_of(value) for value in values.get("status", ()) if type(value) is str}
+    words = _words_of_statuses(values)
     # A command that ends with a code has run, and the tool may have answered so.
     has_code = any(type(value) is int and value and value not in _HTTP_WELL for value in values.get("status", ()))
     return has_code or not words <= _WELL
@@ -119,7 +135,7 @@ def refusal_told(values: Values) -> Refusal | None:
 
 def denial_in(values: Values) -> Refusal | None:
     """Returns what a status or a flag among the values says of a call that did not run."""
-    words = {words_of(value) for value in values.get("status", ()) if type(value) is str}
+    words = _words_of_statuses(values)
     if not words.isdisjoint(_DENIED | _PERHAPS_DENIED):
         return Refusal(is_sure=not words.isdisjoint(_DENIED))
     if not words.isdisjoint(_LIKELY_DENIED):

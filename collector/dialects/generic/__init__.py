@@ -38,6 +38,7 @@ from collector.payloads.attribute_shapes import (
     values_by_meaning,
 )
 from collector.payloads.call_lists import transcript_of_lists
+from collector.payloads.call_parts import call_in_parts
 from collector.payloads.event_calls import Transcript, transcript_of_events
 from collector.payloads.exchanges import conversation_among, exchange_among
 from collector.payloads.flattened_attributes import flattened_calls
@@ -132,6 +133,9 @@ def _is_of_tool(span: Span, values: Values) -> bool:
 
 def _add_action(values: dict[Meaning, list[Any]], span: Span) -> None:
     """Add the tool that stands under another word beside its input."""
+    if call := call_in_parts(span.attributes, span.name):
+        values.update(call)
+        return
     if "input" in values and (tool := named_call(span.attributes)) is not None:
         values["tool_name"] = [tool]
         return
@@ -264,9 +268,9 @@ MARKERS: Final = (
     MARKER,
     b"tool", b"Tool", b"TOOL", b"function_call", b"llm", b"LLM", b"span.type", b"span_type", b"agent.name", b"agent_name",
     b"chat_completion", b"functionCall", b"function.invocation", b"invoke_agent", b"run_agent", b"agent_run", b"agent.run",
-    b"ubagent", b"action_input", b"action.input", b"action_args", b"action.args",
+    b"ubagent", b"action_input", b"action.input", b"action_args", b"action.args", b"action.params", b"action_params",
     b"action.payload", b"action_payload", b"function.arg", b"function.param", b"function.input", b"function_arg",
-    b"Action Input:", b"args.", b"arg.", b"params.",
+    b"Action Input:", b"args.", b"arg.", b"params.", b"param.", b"fn.arg", b".calls", b"_calls",
     b"skill", b"plugin/", b"plugin:", b"remote_function", b"execute_function", b"run_function", b"call_function",
     b"invoke_function", b"exec_function",
     b"erramienta", b"erkzeug", b"erramenta", b"outil", b"Outil", b"strumento",

@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from collector.dialects import MARKERS
 from collector.model.span import Span
+from collector.otlp import lazy
+from collector.otlp.structure import Envelope
+from tests import otlp_data as data
 from tests.builders import agent_span, called, calls_of, run_of, span
 
 PAY = {"to": "Ada", "sum": 5}
@@ -119,3 +123,60 @@ def test_the_path_before_a_tools_name_is_no_part_of_it() -> None:
 )
 def test_before_the_word_tool_may_be_the_agents_name(attributes: dict[str, Any], tool: str) -> None:
     assert called(run_of(agent_span(), span("shop.tool", 2, 1, attributes={**attributes, "input": GIVEN}))) == [tool]
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("fn", {"fn.name": "pay", "fn.args": GIVEN, "fn.return": "paid", "fn.threw": False}),
+        ("act", {"shop.action.name": "pay", "shop.action.params": GIVEN, "shop.action.outcome": "ok: paid"}),
+        ("box", {"toolbox.name": "pay", "toolbox.arg.to": "Ada", "toolbox.arg.sum": 5, "toolbox.failed": False}),
+        ("invoke pay", {"param.to": "Ada", "param.sum": 5, "outcome": "ok", "returned": "paid"}),
+        ("turn", {"shop.calls": [json.dumps({"name": "pay", "input": PAY, "output": "paid", "success": True})]}),
+    ],
+)
+def test_a_call_whose_parts_are_under_one_word(name: str, attributes: dict[str, Any]) -> None:
+    (call,) = calls_of(span(name, 2, 1, attributes=attributes))
+    assert (call[:2], call[2] in ("ok", "unset")) == (("pay", PAY), True)
+    raw = data.span(2, 1, name, **attributes).SerializeToString()
+    assert list(lazy.SpanFilter(MARKERS).find(Envelope(b"", b""), [raw], [0])) == [0]
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("fn", {"fn.name": "pay", "fn.args": GIVEN, "fn.threw": True}),
+        ("act", {"action.name": "pay", "action.params": GIVEN, "action.outcome": "failed: no money"}),
+        ("invoke pay", {"param.to": "Ada", "param.sum": 5, "outcome": "error", "error.text": "no money"}),
+        ("run tool", {"tool": "pay", "args": GIVEN, "tool.outcome": '{"ok": false, "message": "no money"}'}),
+        ("turn", {"shop.calls": [json.dumps({"name": "pay", "input": PAY, "message": "no money", "success": False})]}),
+    ],
+)
+def test_a_failed_call_whose_parts_are_under_one_word(name: str, attributes: dict[str, Any]) -> None:
+    assert calls_of(span(name, 2, 1, attributes=attributes)) == [("pay", PAY, "error")]
+
+
+def test_a_span_with_the_name_of_the_attribute_that_holds_its_tool() -> None:
+    attributes = {"shop.function": "pay", "shop.function.argument_bytes": 9, "shop.function.status": "ok"}
+    assert calls_of(span("shop.function", 2, 1, attributes=attributes)) == [("pay", None, "unset")]
+    assert calls_of(span("shop.other", 2, 1, attributes=attributes)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("x", {"fn.name": "pay", "fn.args": GIVEN, "fn.line": 3}),
+        ("x", {"job.name": "pay", "job.args": GIVEN, "job.return": "paid"}),
+        ("x", {"fn.name": "pay", "fn.args": "5", "fn.return": "paid"}),
+        ("shop.function", {"shop.function": "pay", "shop.other.status": "ok"}),
+        ("turn", {"shop.calls": [json.dumps({"name": "pay", "input": PAY})]}),
+        ("turn", {"shop.people": [json.dumps({"name": "pay", "input": PAY, "output": "paid"})]}),
+    ],
+)
+def test_parts_that_are_of_no_call(name: str, attributes: dict[str, Any]) -> None:
+    assert calls_of(span(name, 2, 1, attributes=attributes)) == []
+
+
+def test_a_call_that_a_loop_says_did_not_run() -> None:
+    attributes = {"step": json.dumps({"tool": "pay", "args": PAY, "ran": False})}
+    assert called(run_of(agent_span(), span("dispatch", 2, 1, attributes=attributes))) == ["(pay)"]

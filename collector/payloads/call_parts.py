@@ -1,0 +1,49 @@
+"""A call of which each part has an attribute under one word of a sender's own: `fn.name`, `fn.args`, `fn.return`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final
+
+from collector.payloads.attribute_shapes import (
+    MAX_KEY,
+    MAX_LOOKED_AT,
+    Meaning,
+    arguments_one_by_one,
+    values_by_meaning,
+    words_of,
+)
+from collector.payloads.values import parse_any
+
+_WORD: Final = r"(?:function|func|fn|action|act|skill|capability|toolbox|toolkit)"
+_NAME_KEY: Final = re.compile(rf"((?:[\w.-]{{0,64}}[._])?{_WORD}[._])name")
+_OWN_KEY: Final = re.compile(r"(?:.*_)?(?:function|func|fn|action|skill|capability)")
+_TOOL: Final = re.compile(r"[A-Za-z_][\w.-]{0,127}")
+_TOLD: Final = frozenset({"output", "success", "failure", "status", "returned"})
+"""What of a call's parts says that it has been made."""
+
+
+def call_in_parts(attributes: Mapping[str, Any], span_name: str) -> dict[Meaning, list[Any]]:
+    """Returns what the attributes under one word tell of a call: its tool, its input, and what came of it.
+
+    Nothing if one of these is not told. The input need not be where the span has the name of the attribute with the tool,
+    `shop.function`, and others under that one tell what came of it.
+    """
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+        if type(value) is not str or len(key) > MAX_KEY or _TOOL.fullmatch(value) is None:
+            continue
+        is_own = key == span_name and _OWN_KEY.fullmatch(words_of(key)) is not None
+        match = None if is_own else _NAME_KEY.fullmatch(key)
+        beginning = f"{key}." if is_own else "" if match is None else match[1]
+        if beginning:
+            parts = {key.removeprefix(beginning): v for key, v in attributes.items() if key.startswith(beginning)}
+            values = values_by_meaning(parts)
+            given = arguments_one_by_one(parts) or next(iter(values.get("input", ())), None)
+            has_input = isinstance(parse_any(given), Mapping)
+            if not _TOLD.isdisjoint(values) and (has_input or is_own):
+                call: dict[Meaning, list[Any]] = {"tool_name": [value], "returned": [True]}
+                call.update({meaning: values[meaning] for meaning in values if meaning in _TOLD})
+                return {**call, "input": [given]} if has_input else call
+    return {}
