@@ -24,12 +24,12 @@ _CALL: Final = re.compile(
 _RESULT: Final = re.compile(
     rf"(?:^|_)(?:tool|function)_(?:{_NOUN}_)?(?:results?|outputs?|response|end|ended|completed?|finish|finished|done|success|succeeded"
     r"|returned|error|errored|raised|fail|failed|crashed"
-    r"|rejected|denied|refused|unknown)$"
+    r"|rejected|denied|refused|unknown|not_found)$"
     r"|^(?:results?|outputs?|error)_(?:tool|function)$"  # where the noun comes first: `retour_outil`
 )
-_REFUSED: Final = re.compile(r"_(rejected|denied|refused|unknown)$")
+_REFUSED: Final = re.compile(r"_(rejected|denied|refused|unknown|not_found)$")
 _FAILED: Final = re.compile(r"_(?:error|errored|raised|fail|failed|crashed)$|^error_")
-_REFUSAL: Final = {"unknown": "unknown tool"}
+_REFUSAL: Final = {"unknown": "unknown tool", "not_found": "tool not found"}
 _STARTED: Final = re.compile(r"_(?:start|started|begin)$")
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
 
@@ -48,6 +48,12 @@ class Transcript(NamedTuple):
 def is_result(name: str) -> bool:
     """Whether an event, or a span, of this name tells what came of a call."""
     return _RESULT.search(words_of(name)) is not None
+
+
+def is_refused(name: str) -> bool:
+    """Whether an event of this name tells that a call did not run."""
+    words = words_of(name)
+    return _RESULT.search(words) is not None and _REFUSED.search(words) is not None
 
 
 class _OpenCall(NamedTuple):

@@ -57,6 +57,8 @@ _OUTPUT: Final = frozenset({
     "out", "output", "outputs", "result", "results", "got", "returned", "return", "product", "reply", "response", "answer",
 })  # fmt: skip
 _OF_ACTION: Final = re.compile(r"^(?:action|act)[:/] ?|^(?:invoke|call|run|execute|exec) ", re.IGNORECASE)
+_METHOD: Final = re.compile(r"[A-Z]\w*\.[A-Z]\w*")
+"""A method of a class, `Stock.Count`: what its tool is called, `stock_count`, only the loop knows."""
 _IS_DONE: Final = re.compile(r"(?:invoke|call|run|execute|exec) [A-Za-z_][\w-]*", re.IGNORECASE)
 _UNTOLD: Final = "untold"
 _OTHER: Final[frozenset[Meaning]] = frozenset(
@@ -128,6 +130,8 @@ def described_tool(attributes: Mapping[str, Any]) -> str | None:
 
 def tool_with_arguments(attributes: Mapping[str, Any], own_name: str) -> dict[Meaning, list[Any]]:
     """Returns name and input of a span that has arguments in an attribute each, `args.city` and `arg.host`; nothing without."""
+    if _METHOD.fullmatch(own_name[:MAX_KEY]) is not None:
+        return {}
     given = FlattenedAttributes()
     rest: dict[str, Any] = {}
     for key, value in islice(attributes.items(), MAX_LOOKED_AT):

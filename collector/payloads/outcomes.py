@@ -137,7 +137,9 @@ def denial_in(values: Values) -> Refusal | None:
     """Returns what a status or a flag among the values says of a call that did not run."""
     words = _words_of_statuses(values)
     if not words.isdisjoint(_DENIED | _PERHAPS_DENIED):
-        return Refusal(is_sure=not words.isdisjoint(_DENIED))
+        # A tool that answered so has answered something.
+        is_likely = "output" not in values and "not_found" not in words
+        return Refusal(is_sure=not words.isdisjoint(_DENIED), is_likely=is_likely)
     if not words.isdisjoint(_LIKELY_DENIED):
         return Refusal(is_sure=False, is_likely=True)
     if any(value in _FALSE for value in values.get("executed", ())):

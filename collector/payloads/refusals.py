@@ -126,6 +126,7 @@ _CALL_OF_LOOKUP: Final = re.compile(r"^(?:TypeError: )?[\w$.]{1,100}\[[^\]\n]{1,
 # CrewAI, chatlas, and hand-written agent loops, some of which make a type of error of it: `unknown_tool`.
 _BARE: Final = re.compile(
     r"^(?:error: )?(?:(?:tool|function)[ _]?(?:not[ _]?(?:found|registered|known|available)|unknown)"
+    r"|not an? (?:allowed|known|available|registered|permitted|valid) (?:tool|function)"
     r"|(?:no[ _]?such|unknown|unrecognized|unavailable|unregistered)[ _]?(?:tool|function))(?:Error|Exception)?\W*$",
     re.IGNORECASE,
 )

@@ -39,7 +39,7 @@ from collector.payloads.attribute_shapes import (
 )
 from collector.payloads.call_lists import transcript_of_lists
 from collector.payloads.call_parts import call_in_parts
-from collector.payloads.event_calls import Transcript, transcript_of_events
+from collector.payloads.event_calls import Transcript, is_refused, transcript_of_events
 from collector.payloads.exchanges import conversation_among, exchange_among
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.identified_calls import (
@@ -207,7 +207,9 @@ def _with_events(span: Span) -> Mapping[str, Any]:
     times = Counter([event.name for event in events])
     for event in events:
         # The attributes of an exception describe a failure, and those of each of several events one thing of many.
-        if event.name != semconv.EVENT_EXCEPTION and times[event.name] == 1:
+        # Nor is a call that did not run what the span above it is.
+        is_other = event.name == semconv.EVENT_EXCEPTION or (not span.parent_span_id and is_refused(event.name))
+        if not is_other and times[event.name] == 1:
             meaning = meaning_of(event.name)
             # `input` with a `body` is the input.
             prefix = f"{event.name}." if meaning in ("input", "output") else ""

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from collector import dialects
 from collector.dialects import MARKERS
+from collector.model.genai_span import Role
 from collector.model.span import Span
 from collector.otlp import lazy
 from collector.otlp.structure import Envelope
@@ -170,6 +172,7 @@ def test_a_span_with_the_name_of_the_attribute_that_holds_its_tool() -> None:
         ("x", {"fn.name": "pay", "fn.args": "5", "fn.return": "paid"}),
         ("shop.function", {"shop.function": "pay", "shop.other.status": "ok"}),
         ("turn", {"shop.calls": [json.dumps({"name": "pay", "input": PAY})]}),
+        ("Till.Pay", {"param.to": "Ada", "param.sum": 5, "return": "paid"}),
         ("turn", {"shop.people": [json.dumps({"name": "pay", "input": PAY, "output": "paid"})]}),
     ],
 )
@@ -180,3 +183,9 @@ def test_parts_that_are_of_no_call(name: str, attributes: dict[str, Any]) -> Non
 def test_a_call_that_a_loop_says_did_not_run() -> None:
     attributes = {"step": json.dumps({"tool": "pay", "args": PAY, "ran": False})}
     assert called(run_of(agent_span(), span("dispatch", 2, 1, attributes=attributes))) == ["(pay)"]
+
+
+def test_an_event_of_a_root_that_tells_of_no_such_tool() -> None:
+    event = ("tool not found", {"tool": "pay"})
+    read = dialects.read_span(span("till assistant", 1, events=[event]))
+    assert (read is None, read and read.role) == (False, Role.OTHER)

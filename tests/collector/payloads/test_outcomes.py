@@ -67,3 +67,30 @@ def test_words_and_flags_of_failures(attributes: dict[str, Any], failed: bool) -
 )
 def test_a_command_that_ends_with_a_code_may_be_one_that_failed(code: object, unknown: bool) -> None:
     assert has_unknown_status(values_by_meaning({"exit_code": code})) is unknown
+
+
+@pytest.mark.parametrize("status", ["rejected", "refused", "skipped", "ignored: no such action"])
+def test_a_call_of_which_nothing_but_a_denial_is_told_has_more_likely_not_run(status: str) -> None:
+    denied = span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, "tool.status": status})
+    run = run_of(agent_span(), denied)
+    assert (called(run), "uncertain_execution" in other_doubts(run)) == (["(pay)"], True)
+    answered = span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, "tool.status": status, "tool.output": "no money"})
+    run = run_of(agent_span(), answered)
+    assert (called(run), "uncertain_execution" in other_doubts(run)) == (["pay"], True)
+
+
+def test_what_is_not_found_may_be_what_the_tool_looked_for() -> None:
+    run = run_of(agent_span(), span("tool.pay", 2, 1, attributes={"tool.args": GIVEN, "tool.status": "not_found"}))
+    assert (called(run), "uncertain_execution" in other_doubts(run)) == (["pay"], True)
+
+
+@pytest.mark.parametrize(("outcome", "is_failure", "is_unknown"), [
+    ('{"ok": true, "value": 3}', False, False),
+    ('{"ok": false, "message": "no money"}', True, True),
+    ("ok: [3]", False, False),
+    ("failed: no money", True, True),
+    ("3 seats: A, B, C", False, True),
+])  # fmt: skip
+def test_what_is_told_behind_the_word_of_a_status(outcome: str, is_failure: bool, is_unknown: bool) -> None:
+    values = values_by_meaning({"tool.outcome": outcome})
+    assert (says_failure(values), has_unknown_status(values)) == (is_failure, is_unknown)

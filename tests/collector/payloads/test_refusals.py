@@ -115,7 +115,15 @@ def test_an_answer_that_may_be_a_persons_denial_or_the_tools_own(message: str) -
 
 @pytest.mark.parametrize(
     "message",
-    ["Tool not found", "unknown tool", "Error: no such tool.", "unknown_tool", "UnknownTool", "ToolNotFoundError"],
+    [
+        "Tool not found",
+        "unknown tool",
+        "Error: no such tool.",
+        "unknown_tool",
+        "UnknownTool",
+        "ToolNotFoundError",
+        "not a known tool",
+    ],
 )
 @pytest.mark.parametrize(("tool", "refused"), [("transfer", "yes"), ("find_tool", "maybe")])
 def test_only_a_tool_that_looks_for_tools_answers_that_there_is_none(message: str, tool: str, refused: str) -> None:
