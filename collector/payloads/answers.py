@@ -10,7 +10,7 @@ from collector.payloads.attribute_shapes import MAX_KEY, MAX_LOOKED_AT, Meaning,
 from collector.payloads.messages import is_answer, may_contain_tool_calls, tool_call_parts
 from collector.payloads.roles import OTHER_ROLES, role_of
 from collector.payloads.text_calls import parse_action
-from collector.payloads.tool_results import result_in
+from collector.payloads.tool_results import may_contain_results, result_in
 from collector.payloads.values import name_of, parse_json
 
 _ROLE, _TYPE = '"role"', '"type"'
@@ -37,6 +37,13 @@ def answer_with_input(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]
             inputs.append(value)
     found = answers or (parts if inputs else [])
     return {"output": found, "input": inputs} if len(found) == 1 else {}
+
+
+def answered_results(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
+    """Returns the one message of a model beside the one list of messages with results of calls; nothing without them."""
+    exchange = answer_with_input(attributes)
+    inputs = exchange.get("input", ())
+    return exchange if len(inputs) == 1 and may_contain_results(inputs[0]) else {}
 
 
 def asking_answer(attributes: Mapping[str, Any]) -> object:

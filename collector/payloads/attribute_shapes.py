@@ -63,8 +63,8 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     ),
     (r"name_tool|skill_name", "tool_name", 0),  # `nom_outil`
     (r"tool_function|skill_id", "tool_name", 1),
-    # Keys such as `use_tool` and `is_tool` hold no name.
-    (r"(?<!use_)(?<!has_)(?<!is_)(?<!select_)tool", "tool_name", 1),
+    # Keys such as `use_tool` and `is_tool` hold no name, and `unknown_tool` that of none.
+    (r"(?<!use_)(?<!has_)(?<!is_)(?<!select_)(?<!unknown_)(?<!missing_)(?<!no_such_)tool", "tool_name", 1),
     (r"(?:tool|function)_(?:call_|use_|invocation_|execution_)id|call_id", "call_id", 0),
     (rf"{_CALL}_(?:call_)?(?:arguments|args|inputs?|kwargs|input_value|(?:input|args|arguments)_json)", "input", 0),
     (r"input_parameters|input_json|input_body|skill_(?:args|arguments|inputs?|params)", "input", 0),

@@ -24,7 +24,7 @@ from collector.model.genai_span import (
     model_span_of,
 )
 from collector.model.span import Span, copied
-from collector.payloads.answers import action_in_text, answer_with_input, asking_answer
+from collector.payloads.answers import action_in_text, answer_with_input, answered_results, asking_answer
 from collector.payloads.attribute_objects import with_details
 from collector.payloads.attribute_shapes import (
     Meaning,
@@ -161,6 +161,9 @@ def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | 
         return _read_model(span, values)
     # A root is no request: what it returned is the run's.
     if span.parent_span_id and _OF_ANSWERED.isdisjoint(values) and (exchange := answer_with_input(span.attributes)):
+        return _read_model(span, {**values, **exchange})
+    # Nor does anything else answer messages, of which some are results of calls, with a message.
+    if span.parent_span_id and "tool_name" not in values and (exchange := answered_results(span.attributes)):
         return _read_model(span, {**values, **exchange})
     if span.parent_span_id and "tool_name" not in values:
         requests = (

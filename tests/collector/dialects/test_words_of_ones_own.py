@@ -189,3 +189,21 @@ def test_an_event_of_a_root_that_tells_of_no_such_tool() -> None:
     event = ("tool not found", {"tool": "pay"})
     read = dialects.read_span(span("till assistant", 1, events=[event]))
     assert (read is None, read and read.role) == (False, Role.OTHER)
+
+
+def test_a_message_that_answers_results_is_a_models() -> None:
+    """It asks for nothing, and the last of the messages tells what came of the call, which has no span of its own."""
+    asked = {"id": "call_4Tz1", "type": "function", "function": {"name": "pay", "arguments": GIVEN}}
+    before = [{"role": "user", "content": "Pay"}]
+    asking = {"role": "assistant", "content": None, "tool_calls": [asked]}
+    told = [*before, asking, {**TOLD, "content": "tool not found"}]
+    first = {"shopInput": json.dumps(before), "shopOutput": json.dumps(asking)}
+    last = {"shopInput": json.dumps(told), "shopOutput": json.dumps({"role": "assistant", "content": "No."})}
+    run = run_of(
+        span("loop", 1, lasting=100), span("ask", 2, 1, 5, attributes=first), span("ask", 3, 1, 30, attributes=last)
+    )
+    assert called(run) == ["(pay)"]
+
+
+def test_a_word_for_no_tool_holds_the_name_of_none() -> None:
+    assert calls_of(span("turn", 2, 1, attributes={"shop.unknown_tool": "pay", "args": GIVEN, "output": "x"})) == []
