@@ -38,7 +38,7 @@ def call_in_parts(attributes: Mapping[str, Any], span_name: str) -> dict[Meaning
         match = None if is_own else _NAME_KEY.fullmatch(key)
         beginning = f"{key}." if is_own else "" if match is None else match[1]
         if beginning:
-            parts = {key.removeprefix(beginning): v for key, v in attributes.items() if key.startswith(beginning)}
+            parts = {k.removeprefix(beginning): v for k, v in attributes.items() if k.startswith(beginning)}
             values = values_by_meaning(parts)
             given = arguments_one_by_one(parts) or next(iter(values.get("input", ())), None)
             has_input = isinstance(parse_any(given), Mapping)

@@ -14,8 +14,6 @@ _WRITTEN: Final = re.compile(
     r"(?:[\w-]{1,64}[./]){0,8}(?:tool|function)(?:[ _.-]?call)?(?:\s{0,4}:\s{0,4}|[ /])([A-Za-z_][\w.-]{0,127})\((.*)\)\s{0,4}",
     re.DOTALL | re.IGNORECASE,
 )
-
-
 _OBJECT: Final = re.compile(r"[A-Za-z_][\w.]{0,127}(?:\(|\[|\{)\w{1,128}[=:].*[)\]}]", re.DOTALL)
 
 
