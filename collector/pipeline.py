@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, count
+from typing import Final
 
 from collector import dialects
 from collector.assembly.assembler import Assembler, Occupied
@@ -50,6 +51,7 @@ from collector.trace_pipeline import Rules, TracePipeline
 from collector.verdict_output import Archive, VerdictOutput
 
 _log = logging.getLogger(__name__)
+_WHILE_FULL: Final = 0.05  # seconds after which it is looked whether the sending queue has room again
 _ReadSpan = Callable[[Span], GenAISpan | None]
 
 
@@ -207,7 +209,7 @@ class Pipeline:
         # quiet says nothing then: what it lacks may wait to be taken.
         if self._queue is not None and self._queue.full:
             self._time.pause()
-            return 1.0
+            return _WHILE_FULL
         self._time.go_on()
         now = self._clock.now()
         # Large traces go first, but for half of the time only: neither

@@ -223,7 +223,10 @@ class Trace:
     def drop_spans(self) -> int:
         """Keep of a finished trace only which spans it has had. Returns by how many bytes its size changes."""
         # Which spans were held must stay known: only these were exported with a verdict, and may not leave again.
-        self.seen = {**{key: self.was_held(key) for key in self.spans}, **self.seen}
+        if self.held or self.seen:
+            self.seen = {**{key: self.was_held(key) for key in self.spans}, **self.seen}
+        else:  # nearly always
+            self.seen = {key: span.annotatable for key, span in self.spans.items()}
         self.spans, self.histories, self.resource, self.past = {}, _EMPTY, None, None
         before = self.size
         self.size = TRACE + len(self.links) + KNOWN_SPAN * len(self.seen) + VERDICT * len(self.verdicts)

@@ -71,6 +71,10 @@ class MemoryLimiter:
         """Whether memory is above the hard limit."""
         return self.used() > self._hard
 
+    def is_ample(self) -> bool:
+        """Whether memory is so far below the soft limit that it takes more than a moment to fill it."""
+        return 2 * self.used() < self._soft
+
     def used(self) -> int:
         """Returns the resident bytes, as last read."""
         now = self._now()

@@ -65,3 +65,25 @@ def test_whatever_is_scheduled_the_last_time_counts(changes: list[tuple[str, int
         last[name] = at
     for now in range(10):
         assert sorted(due(deadlines, now)) == sorted(name for name, at in last.items() if at == now)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdefghij"), st.integers(0, 9)), max_size=40))
+def test_they_come_in_order_of_time_whatever_the_order_in_which_they_were_scheduled(
+    changes: list[tuple[str, int]],
+) -> None:
+    _, deadlines = table(*"abcdefghij")
+    for name, at in changes:
+        deadlines.schedule(name, at)
+    last = dict(changes)
+    times = [last[name] for name in due(deadlines, 9.0)]
+    assert times == sorted(last.values())
+    assert deadlines.next() is None
+
+
+def test_a_distant_deadline_keeps_no_others_from_their_queue() -> None:
+    items = {name: Item(name) for name in map(str, range(2_000))}
+    deadlines = Deadlines(items)
+    for at, name in enumerate(items):
+        deadlines.schedule(name, at + (1_000.0 if at % 3 else 10.0))
+    # Where each went into the heap, the cost would grow with how many there are.
+    assert not deadlines._heap  # noqa: SLF001 - what it costs is not seen from outside

@@ -48,6 +48,11 @@ def test_soft_and_hard_limit() -> None:
     assert said == ["taken", "refused", "refused", "refused, evicting", "taken"]
 
 
+def test_it_is_ample_while_less_than_half_of_the_soft_limit_is_used() -> None:
+    machine = Machine(limit_mib=100, spike_limit_mib=30)
+    assert [machine.at(mib) and machine.limiter.is_ample() for mib in (30, 34, 36, 69)] == [True, True, False, False]
+
+
 def test_it_looks_a_few_times_a_second_at_most() -> None:
     machine = Machine(limit_mib=100)
     for _ in range(1000):
