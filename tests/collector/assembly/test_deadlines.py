@@ -86,4 +86,4 @@ def test_a_distant_deadline_keeps_no_others_from_their_queue() -> None:
     for at, name in enumerate(items):
         deadlines.schedule(name, at + (1_000.0 if at % 3 else 10.0))
     # Where each went into the heap, the cost would grow with how many there are.
-    assert not deadlines._heap  # noqa: SLF001 - what it costs is not seen from outside
+    assert not deadlines._heap
