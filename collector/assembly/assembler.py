@@ -275,7 +275,7 @@ class Assembler:
         self._end_wait(trace)
         self.open.remove(trace)
         self.held.count -= len(trace.held)
-        self.held.bytes -= sum(map(len, trace.held.values())) + trace.size
+        self.held.bytes -= sum([len(raw) for raw in trace.held.values()]) + trace.size
 
     def close_snapshot(self, trace: Trace, snapshot: Trace, now: float, past: Past | None = None) -> None:
         """Close the trace as it was in ``snapshot``. The spans it has had since are those of a trace reopened by them."""

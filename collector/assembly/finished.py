@@ -42,7 +42,8 @@ class FinishedTraces:
             self.bytes += oldest.drop_spans()
         evicted = []
         while self._traces and (len(self._traces) > self._max_traces or self.bytes > self._max_bytes):
-            evicted.append(self.pop(next(iter(self._traces))))
+            _, oldest = self._traces.popitem(last=False)
+            evicted.append(self._forgotten(oldest))
         return evicted
 
     def restore(self, trace: Trace) -> None:
@@ -53,8 +54,11 @@ class FinishedTraces:
 
     def pop(self, trace_id: bytes) -> Trace:
         """Returns a remembered trace, which is not remembered any more. Raises KeyError."""
-        trace = self._traces.pop(trace_id)
-        self._whole.pop(trace_id, None)
+        return self._forgotten(self._traces.pop(trace_id))
+
+    def _forgotten(self, trace: Trace) -> Trace:
+        if trace.spans:
+            self._whole.pop(trace.trace_id, None)
         self.bytes -= trace.size
         trace.size -= VERDICT * len(trace.verdicts)  # counted anew when it is finished again
         return trace

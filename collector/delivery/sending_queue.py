@@ -77,7 +77,7 @@ class SendingQueue:
         """Requests that were put."""
         self._next_small = -math.inf  # when a small request may leave, by the monotonic clock
         self._timer: asyncio.TimerHandle | None = None
-        self._ready = asyncio.Event()
+        self._idle: deque[asyncio.Future[None]] = deque()  # consumers that wait for a request
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -132,15 +132,23 @@ class SendingQueue:
         self._wake()
 
     def _wake(self) -> None:
-        """Wake the consumers, now or when the first of the waiting requests may leave."""
+        """Wake a consumer, now or when the first of the waiting requests may leave."""
         if self._pause() <= 0.0:
-            self._ready.set()
+            self._wake_one()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._pause(), self._on_time)
 
     def _on_time(self) -> None:
         self._timer = None
-        self._ready.set()
+        self._wake_one()
+
+    def _wake_one(self) -> None:
+        # One, and not all: there are several consumers, and each that wakes up in vain costs as much as taking a request.
+        while self._idle:
+            waiter = self._idle.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
 
     def _pause(self) -> float:
         """Returns the seconds until the first of the waiting requests should leave, if it is small and others may join it."""
@@ -154,12 +162,13 @@ class SendingQueue:
         One that is not in memory waits for room there, unless no other is being sent.
         """
         while not self._waiting or not self._has_room_for(self._waiting[0]) or self._pause() > 0.0:
-            # No await between the look and this, so no wake-up is lost. Several consumers may wake up for one request.
-            self._ready.clear()
             if self._waiting and self._pause() > 0.0:
                 self._wake()
-            await self._ready.wait()
+            # No await between the look and this, so no wake-up is lost.
+            await self._wait()
         request = self._take()
+        if self._waiting:  # for which this one may have been woken up
+            self._wake()
         self._sending.add(request)
         if not request.in_memory and self._spool is not None:
             self._bytes += request.size
@@ -170,6 +179,16 @@ class SendingQueue:
             else:
                 self._bytes -= request.size
         return request
+
+    async def _wait(self) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        self._idle.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():  # woken up for a request that another has to take now
+                self._wake_one()
+            raise
 
     def _take(self) -> ExportRequest:
         if not self._joins:
@@ -201,7 +220,8 @@ class SendingQueue:
         if self._spool is not None:
             self._spool.delete("outbox", [part.row for part in request.parts or (request,)])
         # The room is free now, for which a request that only the spool has may be waiting.
-        self._ready.set()
+        if self._waiting:
+            self._wake()
         if not len(self):
             self._empty.set()
 

@@ -125,3 +125,66 @@ def test_a_queue_takes_no_more_than_its_part_of_the_memory() -> None:
         assert is_full(queue)
 
     asyncio.run(_run(scenario, SendingQueue(SendingQueueConfig(), max_bytes=1 << 10)))
+
+
+def test_a_request_goes_to_another_consumer_if_the_one_that_was_woken_up_for_it_is_cancelled() -> None:
+    async def scenario(queue: SendingQueue) -> None:
+        first, second = (asyncio.create_task(queue.get()) for _ in range(2))
+        await let_others_run()
+        queue.put(ExportRequest("traces", b"1", 1))
+        first.cancel()
+        assert (await second).payload == b"1"
+
+    run(scenario)
+
+
+def test_all_requests_are_taken_at_once_by_as_many_consumers() -> None:
+    async def scenario(queue: SendingQueue) -> None:
+        consumers = [asyncio.create_task(queue.get()) for _ in range(3)]
+        await let_others_run()
+        for payload in (b"1", b"2", b"3"):
+            queue.put(ExportRequest("traces", payload, 1))
+        assert {request.payload for request in await asyncio.gather(*consumers)} == {b"1", b"2", b"3"}
+
+    run(scenario)
+
+
+def test_the_cost_of_a_request_does_not_grow_with_the_consumers_that_wait() -> None:
+    async def scenario(queue: SendingQueue) -> None:
+        taken, steps = 0, 0
+
+        class Step:
+            """Counts each time that a consumer goes on."""
+
+            def __init__(self) -> None:
+                self._inner = queue.get().__await__()
+
+            def __await__(self) -> Step:
+                return self
+
+            def __iter__(self) -> Step:
+                return self
+
+            def __next__(self) -> object:
+                nonlocal steps
+                steps += 1
+                return next(self._inner)
+
+        async def consume() -> None:
+            nonlocal taken
+            while True:
+                queue.ack(await Step())
+                taken += 1
+
+        consumers = [asyncio.create_task(consume()) for _ in range(8)]
+        await let_others_run()
+        begun = steps
+        for _ in range(10):
+            queue.put(ExportRequest("traces", b"x", 1))
+            await let_others_run()
+        assert (taken, steps - begun) == (10, 20)  # each is taken, and waited for by the same consumer again
+        for consumer in consumers:
+            consumer.cancel()
+        await asyncio.gather(*consumers, return_exceptions=True)
+
+    run(scenario)
