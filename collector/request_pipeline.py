@@ -46,17 +46,17 @@ class Reader(NamedTuple):
 
 
 class _ReadScope:
-    """The spans of one scope: which are GenAI spans, with index and trace id, and which could not be read."""
+    """The spans of one scope: which are GenAI spans, with index, trace id and bytes, and which could not be read."""
 
     __slots__ = ("found", "scope", "undecodable")
 
     def __init__(self, scope: lazy.ScopeSpans, undecodable: Sequence[int]) -> None:
         self.scope, self.undecodable = scope, undecodable
-        self.found: list[tuple[int, bytes, GenAISpan]] = []
+        self.found: list[tuple[int, bytes, GenAISpan, bytes]] = []
 
 
 class _Slice:
-    """What becomes of the spans of one slice: forwarded now, or withheld because they are held or dropped."""
+    """What becomes of the spans of one slice: forwarded now, as fields of their scopes, or withheld: held or dropped."""
 
     __slots__ = ("forwarded", "forwarded_count", "journaled", "withheld_count")
 
@@ -152,8 +152,9 @@ class RequestPipeline:
             # One reader for the whole portion: rules may be reloaded in
             # any pause, and decoder and dialects belong together.
             reader = self.reader
+            raws = [scope.spans[index] for index in indexes]
             try:
-                spans = reader.decoder.read([scope.spans[index] for index in indexes], scope.envelope, reader.span)
+                spans = reader.decoder.read(raws, scope.envelope, reader.span)
             except DecodeError:  # the scope or its resource
                 return _ReadScope(scope, range(len(scope.spans)))
             for at, both in enumerate(spans):
@@ -168,7 +169,7 @@ class RequestPipeline:
                 if span.dialect == BY_SHAPE:
                     self._count(self._telemetry.shape_spans, reader, scope)
                 if span is not IGNORED and len(trace_id) == _TRACE_ID_SIZE and len(span.span_id) == _SPAN_ID_SIZE:
-                    read.found.append((index, trace_id, span))
+                    read.found.append((index, trace_id, span, raws[at]))
             yield
         read.found.sort(key=_context_last)
         return read
@@ -211,7 +212,7 @@ class RequestPipeline:
         if whole and taken.withheld_count == 0 and not self._redaction.pass_through:
             self._hold_queue.send(ExportRequest("traces", whole, received.span_count))
         elif taken.forwarded_count:
-            self._hold_queue.send(ExportRequest("traces", lazy.join(taken.forwarded), taken.forwarded_count))
+            self._hold_queue.send(ExportRequest("traces", lazy.join_fields(taken.forwarded), taken.forwarded_count))
         # In the same step as what was forwarded: the writer of the spool takes both in one transaction.
         if self._journal is not None:
             self._journal.store_request(received.links, taken.journaled, now)
@@ -220,8 +221,7 @@ class RequestPipeline:
         # The sender is told that these were rejected, so they must not reach the backend all the same.
         scope, withheld = read.scope, set(read.undecodable)
         journaled: dict[bytes, list[bytes]] = {}
-        for index, trace_id, span in read.found:
-            raw = scope.spans[index]
+        for index, trace_id, span, raw in read.found:
             # `whole` is there only if a span was cut to be read. Held, it would leave with what was cut off missing.
             disposition = self._assembler.add(
                 trace_id, span.span_id, span, raw, scope.envelope, now, seen_from, may_hold=not scope.whole
@@ -238,15 +238,16 @@ class RequestPipeline:
                 self._telemetry.late_spans.inc()
             elif disposition is Disposition.LEFT_OUT:
                 self._count_left_out(span)
-        cut = not scope.whole or self._redaction.pass_through  # what is not looked at must not leave
-        forwarded = scope.spans if cut else [scope.whole]
-        if withheld:
-            forwarded = [raw for index, raw in enumerate(forwarded) if index not in withheld]
-        if self._redaction.pass_through:
-            forwarded = [self._redaction.span(raw) for raw in forwarded]
+        if self._redaction.pass_through:  # what is not looked at must not leave
+            spans = [self._redaction.span(raw) for index, raw in enumerate(scope.spans) if index not in withheld]
+            forwarded = lazy.fields_of(spans)
+        elif scope.whole:
+            forwarded = [] if withheld else lazy.fields_of([scope.whole])
+        else:
+            forwarded = scope.spans.fields_without(withheld)
         if forwarded:
             taken.forwarded.append((scope.envelope, forwarded))
-        taken.forwarded_count += len(forwarded)
+        taken.forwarded_count += len(scope.spans) - len(withheld)
         taken.withheld_count += len(withheld)
         if journaled:
             taken.journaled.append((scope.envelope, journaled))
@@ -294,6 +295,6 @@ class RequestPipeline:
         return record.trace_id
 
 
-def _context_last(item: tuple[int, bytes, GenAISpan]) -> bool:
+def _context_last(item: tuple[int, bytes, GenAISpan, bytes]) -> bool:
     """Sort key: roots after the spans they enclose, so that a root is added when its trace is known to have an agent."""
     return item[2].role == OTHER

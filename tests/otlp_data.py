@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -12,8 +13,18 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
+from collector.otlp.structure import Items
+
 EPOCH_NS = 1_700_000_000_000_000_000
 TRACE = bytes(range(1, 17))
+
+
+def items(*raws: bytes) -> Items:
+    """Raw items of a scope, with nothing between them."""
+    ends = list(accumulate(map(len, raws)))
+    return Items(
+        b"".join(raws), [position for end, raw in zip(ends, raws, strict=True) for position in (end - len(raw), end)]
+    )
 
 
 def any_value(value: Any) -> AnyValue:

@@ -84,7 +84,7 @@ class Decoder:
         return self._envelope(envelope)[1].name
 
     def read(
-        self, raws: Sequence[bytes], envelope: Envelope, read_span: ReadSpan
+        self, raws: Iterable[bytes], envelope: Envelope, read_span: ReadSpan
     ) -> list[tuple[bytes, GenAISpan] | None]:
         """Returns the trace id of each span with what ``read_span`` makes of it, ``UNREAD`` for nothing.
 

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 
 from collector.byte_cache import ByteCache
 from collector.otlp import schema
-from collector.otlp.structure import Envelope, Group, Structure
+from collector.otlp.structure import Envelope, Group, Items, Structure
 from collector.otlp.trim import may_be_flood, trim
 from collector.otlp.wire import field_head, item_head, read_field
 
@@ -56,20 +56,20 @@ class ScopeSpans:
 
     __slots__ = ("envelope", "spans", "wanted", "whole")
 
-    def __init__(self, envelope: Envelope, spans: list[bytes], wanted: list[int], whole: bytes = b"") -> None:
+    def __init__(self, envelope: Envelope, spans: Items, wanted: list[int], whole: bytes = b"") -> None:
         """``whole`` is the only span, if it is too large to be held; ``spans`` has what is read of it."""
         self.envelope, self.spans, self.wanted, self.whole = envelope, spans, wanted, whole
 
     def portions(self) -> Iterator[list[int]]:
         """The indexes of the spans to decode, in portions of at most 16 KiB or one span."""
         wanted, spans = self.wanted, self.spans
-        if sum([len(spans[index]) for index in wanted]) > _PORTION:
+        if sum([spans.size(index) for index in wanted]) > _PORTION:
             start = size = 0
             for at, index in enumerate(wanted):
-                size += len(spans[index])
+                size += spans.size(index)
                 if size > _PORTION and at > start:
                     yield wanted[start:at]
-                    start, size = at, len(spans[index])
+                    start, size = at, spans.size(index)
             wanted = wanted[start:]
         if wanted:
             yield wanted
@@ -105,13 +105,13 @@ class SpanFilter:
         self._scopes = frozenset(scope.encode() for scope in scopes)
         self._known: ByteCache[bytes, bool] = ByteCache(_KNOWN_SCOPES)
 
-    def find(self, envelope: Envelope, spans: Sequence[bytes], others: Sequence[int]) -> Iterable[int]:
+    def find(self, envelope: Envelope, spans: Items, others: Sequence[int]) -> Iterable[int]:
         """Returns which of the spans at ``others``, none of which contains the most common marker, to decode."""
         if self._is_whole(envelope.scope):
             return others
-        # One search for all of them; single spans are searched only after a hit, which is rare. A marker that forms
-        # where two spans meet is then found in neither.
-        if self._markers.search(b"".join([spans[index] for index in others])) is None:
+        # One search for all of them; single spans are searched only after a hit, which is rare. A marker between two
+        # spans, or where they meet, is then found in neither.
+        if self._markers.search(b"".join(spans.pieces(others))) is None:
             return ()
         return [index for index in others if self._markers.search(spans[index])]
 
@@ -136,10 +136,10 @@ def split(groups: Iterable[Group], span_filter: SpanFilter) -> Split:
         spans, whole = items, b""
         # Too large to be held: the whole span is forwarded without waiting, and only its trimmed form is read.
         # One that large is alone in its group.
-        if len(items) == 1 and (len(items[0]) > _MAX_HELD or may_be_flood(items[0])):
-            trimmed = trim(items[0])
-            if len(trimmed) < len(items[0]):
-                spans, whole = [trimmed], items[0]
+        if len(items) == 1 and ((first := items[0]) and (len(first) > _MAX_HELD or may_be_flood(first))):
+            trimmed = trim(first)
+            if len(trimmed) < len(first):
+                spans, whole = Items(trimmed, [0, len(trimmed)]), first
         wanted, others = _classify(spans, result.links)
         found = span_filter.find(envelope, spans, others)
         result.scopes.append(ScopeSpans(envelope, spans, sorted([*wanted, *found]) if found else wanted, whole))
@@ -147,47 +147,47 @@ def split(groups: Iterable[Group], span_filter: SpanFilter) -> Split:
     return result
 
 
-def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[list[int], list[int]]:
+def _classify(spans: Items, links: dict[bytes, list[bytes]]) -> tuple[list[int], list[int]]:
     """Returns the indexes of spans with the most common marker or without a local parent, and those of all others.
 
-    Adds the parent link of every span to ``links``. A hot loop: one iteration per span.
+    Adds the parent link of every span to ``links``. A hot loop: one iteration per span, which is read where it is.
     """
     wanted: list[int] = []
     others: list[int] = []
+    raw, positions = spans.raw, spans.positions
+    last, marker = positions[-1] if positions else 0, -1  # where the most common marker is next
     head, known = bytes(_SPAN), list[bytes]()  # of the trace that the last span belongs to
-    for index, span in enumerate(spans):
-        # `find` and not `in`, which first tries to take the marker as a number, at the price of an exception.
-        is_wanted = span.find(_MOST_COMMON) >= 0
-        has_parent = False
-        try:
-            in_order = (
-                len(span) > _NAME
-                and span.startswith(_TRACE_TAG)
-                and span[_SPAN] == _SPAN_TAG[0]
-                and span[_SPAN + 1] == _SPAN_TAG[1]
-            )
-            has_parent = in_order and span[_PARENT] == _PARENT_TAG[0] and span[_PARENT + 1] == _PARENT_TAG[1]
-            if not has_parent:
-                # A root, if the name comes next and nothing after it looks like a parent.
-                in_order = in_order and span[_PARENT] == _NAME_TAG and span.find(_PARENT_TAG, _PARENT) < 0
-            # SDKs that write flags end a span with a local parent in `_LOCAL_END`: one comparison, and it is done.
-            elif not is_wanted and not span.endswith(_LOCAL_END):
-                is_wanted = (
-                    span[-3] & 3 == 3  # further bits of the flags may be set
-                    or span[_NAME + 3 + span[_NAME + 1]] in _REMOTE_KINDS
-                    or span[_NAME] != _NAME_TAG
-                    or span[_NAME + 1] > _MAX_SHORT
-                ) and _has_remote_parent(span)
-        except (IndexError, ProtobufError):  # not a span
-            in_order = False
+    for index in range(len(positions) // 2):
+        at, end = positions[2 * index], positions[2 * index + 1]
+        if marker < at:
+            marker = _next_marker(raw, at, last)
+        is_wanted = marker + len(_MOST_COMMON) <= end
+        in_order = (
+            end - at > _NAME
+            and raw[at] == _TRACE_TAG[0]
+            and raw[at + 1] == _TRACE_TAG[1]
+            and raw[at + _SPAN] == _SPAN_TAG[0]
+            and raw[at + _SPAN + 1] == _SPAN_TAG[1]
+        )
+        has_parent = in_order and raw[at + _PARENT] == _PARENT_TAG[0] and raw[at + _PARENT + 1] == _PARENT_TAG[1]
+        if not has_parent:
+            # A root, if the name comes next and nothing after it looks like a parent.
+            in_order = in_order and raw[at + _PARENT] == _NAME_TAG and raw.find(_PARENT_TAG, at + _PARENT, end) < 0
+        # SDKs that write flags end a span with a local parent in `_LOCAL_END`: one comparison, and it is done.
+        elif not is_wanted and not raw.endswith(_LOCAL_END, at, end):
+            try:
+                is_wanted = _may_have_remote_parent(raw, at, end) and _has_remote_parent(raw[at:end])
+            except (IndexError, ProtobufError):  # not a span
+                in_order = False
         if in_order:
-            if not span.startswith(head):  # the spans of a trace mostly arrive together
-                head = span[:_SPAN]
+            if not raw.startswith(head, at):  # the spans of a trace mostly arrive together
+                head = raw[at : at + _SPAN]
                 known = links.setdefault(head[len(_TRACE_TAG) :], [])
-            span_id, parent_id = span[_SPAN + 2 : _PARENT], span[_PARENT + 2 : _NAME] if has_parent else _NO_PARENT
+            span_id = raw[at + _SPAN + 2 : at + _PARENT]
+            parent_id = raw[at + _PARENT + 2 : at + _NAME] if has_parent else _NO_PARENT
         else:
             try:
-                trace_id, span_id, parent_id, is_remote = _parse_ids(span)
+                trace_id, span_id, parent_id, is_remote = _parse_ids(raw[at:end])
             except ProtobufError:
                 wanted.append(index)
                 continue
@@ -203,6 +203,22 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
         else:
             others.append(index)
     return wanted, others
+
+
+def _next_marker(raw: bytes, at: int, last: int) -> int:
+    # `find` and not `in`, which first tries to take the marker as a number, at the price of an exception.
+    found = raw.find(_MOST_COMMON, at, last)
+    return found if found >= 0 else last
+
+
+def _may_have_remote_parent(raw: bytes, at: int, end: int) -> bool:
+    """Whether the flags or the kind of a span with fields in order may say so. Raises IndexError if it ends before both."""
+    kind = at + _NAME + 3 + raw[at + _NAME + 1]
+    if raw[end - 3] & 3 == 3:  # further bits of the flags may be set
+        return True
+    if kind >= end:
+        raise IndexError
+    return raw[kind] in _REMOTE_KINDS or raw[at + _NAME] != _NAME_TAG or raw[at + _NAME + 1] > _MAX_SHORT
 
 
 def _has_remote_parent(span: bytes) -> bool:
@@ -251,23 +267,32 @@ def parent_links(packed: bytes) -> dict[bytes, bytes]:
     return links
 
 
-def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:
+def join(groups: Iterable[tuple[Envelope, Iterable[bytes]]]) -> bytes:
     """Build a request: items of one envelope stay together, scopes of one resource share it, order is preserved."""
+    return join_fields((envelope, fields_of(items)) for envelope, items in groups)
+
+
+def fields_of(items: Iterable[bytes]) -> list[bytes]:
+    """Returns the items as fields of a scope, head by head and item by item."""
+    parts: list[bytes] = []
+    for item in items:
+        parts.append(item_head(len(item)))
+        parts.append(item)
+    return parts
+
+
+def join_fields(groups: Iterable[tuple[Envelope, list[bytes]]]) -> bytes:
+    """As `join`, of items that are fields of their scopes already."""
     resources: dict[bytes, list[bytes]] = {}
-    for envelope, items in groups:
+    for envelope, parts in groups:
         scopes = resources.get(envelope.resource)
         if scopes is None:
             scopes = resources[envelope.resource] = []
         before, after = _around_items(envelope.scope)
-        parts, size = [before], len(before) + len(after)
-        for item in items:
-            head = item_head(len(item))
-            parts.append(head)
-            parts.append(item)
-            size += len(head) + len(item)
-        parts.append(after)
-        scopes.append(item_head(size))
+        scopes.append(item_head(len(before) + sum([len(part) for part in parts]) + len(after)))
+        scopes.append(before)
         scopes += parts
+        scopes.append(after)
     request: list[bytes] = []
     for resource, scopes in resources.items():
         before, after = _around_items(resource)

@@ -7,11 +7,11 @@ the memory of a request of empty items. So they are walked field by field, as fa
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from collector.errors import DecodeError, TooLargeError
-from collector.otlp.wire import split_message
+from collector.otlp.wire import item_head, split_message
 
 _LARGE: Final = 1 << 20  # bytes of a resource
 _SLICE_ITEMS: Final = 600  # more than the 512 spans of an SDK's batch
@@ -43,7 +43,65 @@ class Envelope(NamedTuple):
     scope: bytes
 
 
-Group = tuple[Envelope, list[bytes]]
+class Items:
+    """Raw items of one scope, where they are in ``raw``: most leave as they came, and are never cut out of it.
+
+    ``positions`` has start and end of each: start, end, start, end, ...
+    """
+
+    def __init__(self, raw: bytes, positions: list[int]) -> None:
+        self.raw, self.positions = raw, positions
+
+    def __len__(self) -> int:
+        return len(self.positions) // 2
+
+    def __getitem__(self, index: int) -> bytes:
+        return self.raw[self.positions[2 * index] : self.positions[2 * index + 1]]
+
+    def __iter__(self) -> Iterator[bytes]:
+        for index in range(len(self)):
+            yield self[index]
+
+    def size(self, index: int) -> int:
+        """Returns the bytes of one item."""
+        return self.positions[2 * index + 1] - self.positions[2 * index]
+
+    def pieces(self, indexes: Sequence[int]) -> list[bytes]:
+        """Returns the bytes of these items, which are in order: of those next to one another with what is between them."""
+        raw, positions, found = self.raw, self.positions, list[bytes]()
+        start = stop = expected = -1
+        for index in indexes:
+            if index != expected:
+                if start >= 0:
+                    found.append(raw[start:stop])
+                start = positions[2 * index]
+            stop, expected = positions[2 * index + 1], index + 1
+        if start >= 0:
+            found.append(raw[start:stop])
+        return found
+
+    def fields_without(self, left_out: set[int]) -> list[bytes]:
+        """Returns all other items as fields of a scope, head by head and item by item: together where they came together."""
+        raw, positions, found = self.raw, self.positions, list[bytes]()
+        start = stop = -1
+        for index in range(len(self)):
+            if index in left_out:
+                continue
+            at, end = positions[2 * index], positions[2 * index + 1]
+            head = item_head(end - at)
+            # Between two items that are next to one another there is room for the second one's head alone.
+            if start < 0 or at - stop != len(head):
+                if start >= 0:
+                    found.append(raw[start:stop])
+                found.append(head)
+                start = at
+            stop = end
+        if start >= 0:
+            found.append(raw[start:stop])
+        return found
+
+
+Group = tuple[Envelope, Items]
 """Raw items of one scope: all of them, or as many as go into a slice."""
 
 
@@ -132,19 +190,14 @@ class _Resource:
     def groups(self) -> Iterator[tuple[Group, int]]:
         """Yield groups with their size in bytes."""
         for scope, positions in self.scopes:
-            envelope, items, size = (
-                Envelope(self._description, scope),
-                list[bytes](),
-                len(self._description) + len(scope),
-            )
+            envelope, first, size = Envelope(self._description, scope), 0, len(self._description) + len(scope)
             for index in range(0, len(positions), 2):
-                at, end = positions[index], positions[index + 1]
-                if items and (len(items) == _SLICE_ITEMS or size + end - at > _SLICE_BYTES):
-                    yield (envelope, items), size
-                    items, size = [], 0
-                items.append(self._raw[at:end])
-                size += end - at
-            yield (envelope, items), size
+                length = positions[index + 1] - positions[index]
+                if index > first and (index - first == 2 * _SLICE_ITEMS or size + length > _SLICE_BYTES):
+                    yield (envelope, Items(self._raw, positions[first:index])), size
+                    first, size = index, 0
+                size += length
+            yield (envelope, Items(self._raw, positions[first:] if first else positions)), size
 
 
 def _pairs(positions: list[int]) -> Iterator[tuple[int, int]]:

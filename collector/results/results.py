@@ -55,8 +55,11 @@ class Results:
         for span_id, raw, envelope in trace.held_spans():
             checkpoint()
             annotation = annotation_of.get(span_id)
+            span = trace.spans.get(span_id)
+            is_plain = span is not None and not span.may_have_results
             # Redacted last: a verdict may quote what was sent.
-            spans.append((envelope, self._redaction.span(raw if annotation is None else annotation.on(raw))))
+            annotated = raw if annotation is None else annotation.on(raw, is_plain=is_plain)
+            spans.append((envelope, self._redaction.span(annotated)))
         events: EnvelopedItems = []
         for verdict in verdicts:
             checkpoint()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any
 
 import pytest
 
@@ -153,27 +154,24 @@ def test_the_cost_of_a_request_does_not_grow_with_the_consumers_that_wait() -> N
     async def scenario(queue: SendingQueue) -> None:
         taken, steps = 0, 0
 
-        class Step:
+        class Counted:
             """Counts each time that a consumer goes on."""
 
-            def __init__(self) -> None:
-                self._inner = queue.get().__await__()
-
-            def __await__(self) -> Step:
-                return self
-
-            def __iter__(self) -> Step:
-                return self
-
-            def __next__(self) -> object:
+            def __await__(self) -> Generator[Any, None, ExportRequest]:
                 nonlocal steps
-                steps += 1
-                return next(self._inner)
+                inner = queue.get().__await__()
+                while True:
+                    steps += 1
+                    try:
+                        yield next(inner)
+                    except StopIteration as done:
+                        request: ExportRequest = done.value
+                        return request
 
         async def consume() -> None:
             nonlocal taken
             while True:
-                queue.ack(await Step())
+                queue.ack(await Counted())
                 taken += 1
 
         consumers = [asyncio.create_task(consume()) for _ in range(8)]

@@ -68,7 +68,7 @@ def test_an_action_with_its_input_and_observation_is_a_call(attributes: dict[str
     assert [(call.name, call.arguments) for call in run.trajectory.calls] == [("pay", PAY)]
     assert doubts(run) == ["unconfirmed_reading"]
     raw = data.span(2, 1, "act", **attributes).SerializeToString()
-    assert list(lazy.SpanFilter(MARKERS).find(Envelope(b"", b""), [raw], [0])) == [0]
+    assert list(lazy.SpanFilter(MARKERS).find(Envelope(b"", b""), data.items(raw), [0])) == [0]
 
 
 @pytest.mark.parametrize(

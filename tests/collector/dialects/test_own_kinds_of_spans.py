@@ -121,7 +121,7 @@ def test_a_name_may_hold_the_call_as_it_was_written(name: str, expected: Any) ->
 def test_names_of_spans_of_calls(name: str, attributes: dict[str, Any]) -> None:
     assert [call[:2] for call in calls_of(span(name, 2, 1, attributes=attributes))] == [("pay", PAY)]
     raw = data.span(2, 1, name, **attributes).SerializeToString()
-    assert list(lazy.SpanFilter(MARKERS).find(Envelope(b"", b""), [raw], [0])) == [0]
+    assert list(lazy.SpanFilter(MARKERS).find(Envelope(b"", b""), data.items(raw), [0])) == [0]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_no_marker_is_in_an_ordinary_span() -> None:
         data.span(number, 1, name, **attributes).SerializeToString()
         for number, (name, attributes) in enumerate(ORDINARY.items(), 2)
     ]
-    assert list(found.find(Envelope(b"", b""), spans, range(len(spans)))) == []
+    assert list(found.find(Envelope(b"", b""), data.items(*spans), range(len(spans)))) == []
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_no_marker_is_in_an_ordinary_span() -> None:
 )  # fmt: skip
 def test_markers_find_spans_in_the_words_of_unknown_tracers(name: str, attributes: dict[str, Any]) -> None:
     raw = data.span(2, 1, name, **attributes).SerializeToString()
-    assert list(lazy.SpanFilter(MARKERS).find(Envelope(b"", b""), [raw], [0])) == [0]
+    assert list(lazy.SpanFilter(MARKERS).find(Envelope(b"", b""), data.items(raw), [0])) == [0]
 
 
 def test_searching_for_all_markers_takes_no_longer_than_for_one() -> None:
@@ -84,7 +84,7 @@ def test_searching_for_all_markers_takes_no_longer_than_for_one() -> None:
         found, best = lazy.SpanFilter(markers), 1.0
         for _ in range(20):
             started = time.thread_time()
-            found.find(Envelope(b"", b""), raws, range(len(raws)))
+            found.find(Envelope(b"", b""), data.items(*raws), range(len(raws)))
             best = min(best, time.thread_time() - started)
         return best
 

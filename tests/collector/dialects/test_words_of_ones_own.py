@@ -141,7 +141,7 @@ def test_a_call_whose_parts_are_under_one_word(name: str, attributes: dict[str, 
     (call,) = calls_of(span(name, 2, 1, attributes=attributes))
     assert (call[:2], call[2] in ("ok", "unset")) == (("pay", PAY), True)
     raw = data.span(2, 1, name, **attributes).SerializeToString()
-    assert list(lazy.SpanFilter(MARKERS).find(Envelope(b"", b""), [raw], [0])) == [0]
+    assert list(lazy.SpanFilter(MARKERS).find(Envelope(b"", b""), data.items(raw), [0])) == [0]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.errors import DecodeError
 from collector.otlp import lazy
 from collector.otlp.structure import Structure
+from collector.otlp.wire import field
 from tests import otlp_data as data
 
 MARKERS = lazy.SpanFilter((b"gen_ai.operation.name", b"openinference.span.kind"), ("google.adk",))
@@ -151,7 +152,7 @@ FIELDS = data.span(7, name="agent").SerializeToString()[28:]
 )
 def test_a_root_is_a_span_without_a_parent_wherever_it_would_stand(fields: bytes, parent: bytes) -> None:
     raw = data.span(7).SerializeToString()[:28] + fields
-    split = lazy.split([(lazy.Envelope(b"", b""), [raw])], NOTHING)
+    split = lazy.split([(lazy.Envelope(b"", b""), data.items(raw))], NOTHING)
     assert split.links == {data.TRACE: [data.span_id(7), parent]}
     assert split.scopes[0].wanted == ([0] if parent == bytes(8) else [])
 
@@ -240,3 +241,29 @@ def test_spans_that_nothing_can_be_joined_to_are_not_decoded() -> None:
     (groups,) = Structure(lazy.join([(lazy.Envelope(b"", b""), spans)])).slices()
     split = lazy.split(groups, lazy.SpanFilter(()))
     assert (split.scopes[0].wanted, split.span_count, list(split.links)) == ([2], 3, [data.TRACE])
+
+
+@given(
+    st.lists(st.binary(max_size=300), max_size=8),
+    st.sets(st.integers(0, 7)),
+    st.lists(st.sampled_from([b"", b"\xba\x3e\x03new"]), min_size=8, max_size=8),
+)
+def test_items_that_leave_as_they_came_are_those_that_are_left(
+    raws: list[bytes], left_out: set[int], between: list[bytes]
+) -> None:
+    scope = b"".join([field(0x12, raw) + gap for raw, gap in zip(raws, between, strict=False)])
+    ((envelope, found),) = lazy.iter_scopes(field(0x0A, field(0x12, scope)))
+    assert list(found) == raws
+    left = [raw for at, raw in enumerate(raws) if at not in left_out]
+    assert lazy.join_fields([(envelope, found.fields_without(left_out))]) == lazy.join([(envelope, left)])
+    indexes = [at for at in range(len(raws)) if at not in left_out]
+    assert all(raw in b"".join(found.pieces(indexes)) for raw in left)
+
+
+def test_spans_next_to_one_another_leave_in_one_piece() -> None:
+    raws = [data.span(at, 1).SerializeToString() for at in range(2, 8)]
+    ((_, found),) = lazy.iter_scopes(lazy.join([(lazy.Envelope(b"", b""), raws)]))
+    assert len(found.fields_without({2})) == 4, (
+        "a head and a piece before the one that is left out, and as much after it"
+    )
+    assert len(found.pieces([0, 1, 3, 4, 5])) == 2

@@ -40,9 +40,9 @@ def test_a_span_filter_caches_a_bounded_number_of_scopes() -> None:
     span_filter._known.max_bytes = 1 << 16
     for number in range(100):
         envelope = lazy.Envelope(b"", scope_named(f"scope-{number}" + "x" * 1000))
-        assert list(span_filter.find(envelope, [b""], [])) == []
+        assert list(span_filter.find(envelope, data.items(b""), [])) == []
     assert 10 < len(span_filter._known) < 60
-    assert span_filter.find(lazy.Envelope(b"", scope_named("wanted")), [b""], [0]) == [0]
+    assert span_filter.find(lazy.Envelope(b"", scope_named("wanted")), data.items(b""), [0]) == [0]
 
 
 def test_a_decoder_caches_a_bounded_number_of_envelopes() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from collector.model.genai_span import GenAISpan
 from collector.otlp.decode import Decoder
 from collector.otlp.lazy import Envelope, iter_scopes
 from collector.otlp.span_forms import SpanForms
+from collector.otlp.structure import Group
 from collector.receivers.otlp_file import read_file
 from tests import otlp_data as data
 from tests import recorded
@@ -44,7 +45,7 @@ class Reads:
         ((envelope, _),) = iter_scopes(data.traces(data.span(1), service="shop", scope=scope).SerializeToString())
         return self.of([span if isinstance(span, bytes) else span.SerializeToString() for span in spans], envelope)
 
-    def of(self, raws: list[bytes], envelope: Envelope) -> list[tuple[bytes, GenAISpan] | None]:
+    def of(self, raws: Iterable[bytes], envelope: Envelope) -> list[tuple[bytes, GenAISpan] | None]:
         return self._decoder.read(raws, envelope, self._read)
 
     def _read(self, span: Any) -> GenAISpan | None:
@@ -55,6 +56,18 @@ class Reads:
 def call(number: int, parent: int = 1, **attributes: Any) -> Span:
     operation = {"gen_ai__operation__name": "execute_tool", "gen_ai__tool__name": "pay"}
     return data.span(number, parent, "execute_tool pay", float(number), **(operation | attributes))
+
+
+def test_a_form_tells_whether_its_spans_may_have_results_already() -> None:
+    reads = Reads()
+    forged = {"rightcall__outcome": "expected", "gen_ai__tool__call__arguments": "{}"}
+    quoted = {"gen_ai__tool__call__arguments": '{"note": "rightcall.outcome"}'}
+    plain = [call(n, gen_ai__tool__call__arguments="{}") for n in (2, 3)]
+    spans = [*plain, *(call(n, **forged) for n in (4, 5)), call(6, **quoted)]
+    read = [span for _, span in filter(None, reads(*spans))]
+    assert reads.decoded == 2
+    # The first of a form has not been looked at, and a value is no name of an attribute.
+    assert [span.may_have_results for span in read] == [True, False, True, True, False]
 
 
 def test_calls_that_differ_in_ids_arguments_and_unread_values_are_decoded_once() -> None:
@@ -129,7 +142,7 @@ def test_every_recorded_span_is_read_as_it_is_without_forms(tmp_path: Path) -> N
     assert plain.decoded > known.decoded + 100
 
 
-def scopes(path: Path) -> Iterator[tuple[Envelope, list[bytes]]]:
+def scopes(path: Path) -> Iterator[Group]:
     for signal, request in read_file(path):
         if signal == "traces":
             yield from iter_scopes(request)
