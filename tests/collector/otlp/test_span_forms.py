@@ -60,8 +60,8 @@ def call(number: int, parent: int = 1, **attributes: Any) -> Span:
 
 def test_a_form_tells_whether_its_spans_may_have_results_already() -> None:
     reads = Reads()
-    forged = {"rightcall__outcome": "expected", "gen_ai__tool__call__arguments": "{}"}
-    quoted = {"gen_ai__tool__call__arguments": '{"note": "rightcall.outcome"}'}
+    forged: dict[str, Any] = {"rightcall__outcome": "expected", "gen_ai__tool__call__arguments": "{}"}
+    quoted: dict[str, Any] = {"gen_ai__tool__call__arguments": '{"note": "rightcall.outcome"}'}
     plain = [call(n, gen_ai__tool__call__arguments="{}") for n in (2, 3)]
     spans = [*plain, *(call(n, **forged) for n in (4, 5)), call(6, **quoted)]
     read = [span for _, span in filter(None, reads(*spans))]
