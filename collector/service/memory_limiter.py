@@ -31,7 +31,7 @@ def resident_bytes() -> int:
 
 @cache
 def _statm() -> int:
-    # Kept open: it is read 20 times a second, also where no descriptor is left.
+    # Kept open: it is read up to 20 times a second, also where no descriptor is left.
     return os.open("/proc/self/statm", os.O_RDONLY)
 
 
