@@ -154,7 +154,7 @@ class GenAISpan:
     """Set if a judge may be asked about the run, or if the request held the tools that it offered."""
     scope: str
     """The name of the instrumentation library that wrote the span."""
-    may_have_results: bool = field(compare=False)
+    may_have_results: bool = field(compare=False, repr=False)
     """Its attributes may have names that only results have: somebody sends a span that was scored before, or forges one."""
 
     # Written out: that of a dataclass stays interpreted in the compiled build.
