@@ -7,7 +7,7 @@ outputs) stays as it was received until the run is reconstructed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -154,8 +154,6 @@ class GenAISpan:
     """Set if a judge may be asked about the run, or if the request held the tools that it offered."""
     scope: str
     """The name of the instrumentation library that wrote the span."""
-    may_have_results: bool = field(compare=False, repr=False)
-    """Its attributes may have names that only results have: somebody sends a span that was scored before, or forges one."""
 
     # Written out: that of a dataclass stays interpreted in the compiled build.
     def __init__(
@@ -175,7 +173,7 @@ class GenAISpan:
         self.status, self.error_type, self.tracing, self.refusal, self.is_pending = "unset", None, "", None, False
         self.conversation_id, self.response_id, self.finish = None, None, ""
         self.output, self.has_output, self.tool_results, self.history, self.user_input = None, False, None, None, None
-        self.attributes, self.content, self.scope, self.may_have_results = _NO_ATTRIBUTES, None, "", True
+        self.attributes, self.content, self.scope = _NO_ATTRIBUTES, None, ""
 
     @property
     def instrumentation(self) -> tuple[str, str]:

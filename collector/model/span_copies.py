@@ -42,7 +42,6 @@ def like(
     copied.output, copied.has_output, copied.tool_results = span.output, span.has_output, span.tool_results
     copied.history, copied.user_input = span.history, span.user_input
     copied.attributes, copied.content, copied.scope = span.attributes, span.content, span.scope
-    copied.may_have_results = span.may_have_results
     return copied
 
 

@@ -34,20 +34,15 @@ class Annotation:
     def __init__(self, attributes: Attributes) -> None:
         self._attributes, self._encoded = attributes, _span_attributes(attributes)
 
-    def on(self, raw: bytes, *, is_plain: bool = False) -> bytes:
-        """Returns the span with the attributes appended; attributes of the same names are replaced, unless it ``is_plain``.
+    def on(self, raw: bytes) -> bytes:
+        """Returns the span with the attributes appended; attributes of the same names are replaced.
 
         Appending a field to a protobuf message is concatenation, so the bytes of the span itself are unchanged.
         """
         # Senders may use our names, if only to forge a verdict. The search spares all other spans from being parsed.
-        if not is_plain and may_have_results(raw):
+        if raw.find(_OURS[0]) >= 0 or raw.find(_OURS[1]) >= 0:  # `in` is slower: see `lazy`
             raw = _without(raw, frozenset([key.encode() for key, _ in self._attributes]))
         return raw + self._encoded
-
-
-def may_have_results(raw: bytes) -> bool:
-    """Whether an attribute of a span may have a name as those of results have."""
-    return raw.find(_OURS[0]) >= 0 or raw.find(_OURS[1]) >= 0  # `in` is slower: see `lazy`
 
 
 def annotate(raw: bytes, attributes: Attributes) -> bytes:

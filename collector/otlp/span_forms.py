@@ -16,7 +16,6 @@ from collector.model.dialect import Reading
 from collector.model.genai_span import AGENT, CopiedField, GenAISpan
 from collector.model.span import Resource, Scope, Span
 from collector.model.span_copies import like
-from collector.otlp.annotate import may_have_results
 from collector.otlp.span_fields import SpanFields, span_fields
 
 _MAX_SIZE: Final = 16 << 10  # bytes of a span that is read here; lengths in it take up to two bytes
@@ -188,11 +187,7 @@ class SpanForms:
         # The proof is the span itself: what is not copied, or not as it was read, has no form.
         values = form.values_in(raw, first)
         again = like(form.model, read.span_id, read.parent_span_id, read.start_ns, read.end_ns, read.resource)
-        if values is None or not self._fill(again, form, values) or again != read:
-            return None
-        # All spans of the form have the same keys.
-        form.model.may_have_results = may_have_results(raw)
-        return form
+        return form if values is not None and self._fill(again, form, values) and again == read else None
 
 
 def _start_of_name(raw: bytes) -> int:

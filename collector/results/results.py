@@ -55,11 +55,8 @@ class Results:
         for span_id, raw, envelope in trace.held_spans():
             checkpoint()
             annotation = annotation_of.get(span_id)
-            span = trace.spans.get(span_id)
-            is_plain = span is not None and not span.may_have_results
             # Redacted last: a verdict may quote what was sent.
-            annotated = raw if annotation is None else annotation.on(raw, is_plain=is_plain)
-            spans.append((envelope, self._redaction.span(annotated)))
+            spans.append((envelope, self._redaction.span(raw if annotation is None else annotation.on(raw))))
         events: EnvelopedItems = []
         for verdict in verdicts:
             checkpoint()

@@ -33,7 +33,7 @@ _REQUESTS = 60
 # Name of the stage, and its functions in the module that calls them.
 _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("split", lazy, "split"),
-    ("join", lazy, "join"),
+    ("join", lazy, "join_fields"),
     ("known forms", SpanForms, "read"),
     ("dialects", dialects, "read_span"),
     ("reconstruct", trace_pipeline, "rebuild"),

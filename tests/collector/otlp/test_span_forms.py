@@ -58,18 +58,6 @@ def call(number: int, parent: int = 1, **attributes: Any) -> Span:
     return data.span(number, parent, "execute_tool pay", float(number), **(operation | attributes))
 
 
-def test_a_form_tells_whether_its_spans_may_have_results_already() -> None:
-    reads = Reads()
-    forged: dict[str, Any] = {"rightcall__outcome": "expected", "gen_ai__tool__call__arguments": "{}"}
-    quoted: dict[str, Any] = {"gen_ai__tool__call__arguments": '{"note": "rightcall.outcome"}'}
-    plain = [call(n, gen_ai__tool__call__arguments="{}") for n in (2, 3)]
-    spans = [*plain, *(call(n, **forged) for n in (4, 5)), call(6, **quoted)]
-    read = [span for _, span in filter(None, reads(*spans))]
-    assert reads.decoded == 2
-    # The first of a form has not been looked at, and a value is no name of an attribute.
-    assert [span.may_have_results for span in read] == [True, False, True, True, False]
-
-
 def test_calls_that_differ_in_ids_arguments_and_unread_values_are_decoded_once() -> None:
     reads = Reads()
     spans = [
