@@ -52,11 +52,6 @@ _RUN = Trajectory(
 )
 
 
-_FORGED = Annotation(
-    tuple((name, "forged") for name in ("rightcall.score", "rightcall.rule", "gen_ai.evaluation.name"))
-)
-
-
 def _decoder(reading: Reading | None = None) -> Decoder:
     return Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES, dialects.SHAPE_MARKERS, reading)
 
