@@ -136,10 +136,11 @@ def split(groups: Iterable[Group], span_filter: SpanFilter) -> Split:
         spans, whole = items, b""
         # Too large to be held: the whole span is forwarded without waiting, and only its trimmed form is read.
         # One that large is alone in its group.
-        if len(items) == 1 and ((first := items[0]) and (len(first) > _MAX_HELD or may_be_flood(first))):
-            trimmed = trim(first)
-            if len(trimmed) < len(first):
-                spans, whole = Items(trimmed, [0, len(trimmed)]), first
+        only = items[0] if len(items) == 1 else b""
+        if len(only) > _MAX_HELD or may_be_flood(only):
+            trimmed = trim(only)
+            if len(trimmed) < len(only):
+                spans, whole = Items(trimmed, [0, len(trimmed)]), only
         wanted, others = _classify(spans, result.links)
         found = span_filter.find(envelope, spans, others)
         result.scopes.append(ScopeSpans(envelope, spans, sorted([*wanted, *found]) if found else wanted, whole))
