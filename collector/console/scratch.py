@@ -58,13 +58,16 @@ def try_rules(database: RunsDatabase, text: str) -> Tried:
             )
 
     # A file, so that the pad refuses what a reload refuses, in the same words and with the same lines.
-    with tempfile.TemporaryDirectory(prefix="rightcall-pad-") as folder:
-        path = Path(folder) / "rules.yaml"
-        path.write_text(text, "utf-8")
-        try:
-            rules = load_rules([path], pause=stop_when_due)
-        except ConfigError as error:
-            raise ConfigError(str(error).replace(f"{folder}/", "")) from None
+    try:
+        with tempfile.TemporaryDirectory(prefix="rightcall-pad-") as folder:
+            path = Path(folder) / "rules.yaml"
+            path.write_text(text, "utf-8")
+            try:
+                rules = load_rules([path], pause=stop_when_due)
+            except ConfigError as error:
+                raise ConfigError(str(error).replace(f"{folder}/", "")) from None
+    except OSError as error:
+        raise ConfigError(f"no temporary folder to try them in: {error.strerror}; mount one at /tmp") from None
     until, tried, changed = time.monotonic() + MAX_SECONDS, 0, list[Changed]()
     for row in latest(database, Filter({"scope": "run"}), MAX_RUNS):
         # Between runs: one evaluation is limited by its work.

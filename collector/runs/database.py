@@ -99,6 +99,8 @@ class RunsDatabase:
             # That is enough here: nothing in it was acknowledged to a sender.
             execute("PRAGMA journal_mode = WAL")
             execute("PRAGMA synchronous = NORMAL")
+            # As in the spool: where the root file system is read-only there is no other folder to write to.
+            execute("PRAGMA temp_store = MEMORY")
             # Otherwise the log stays as large as it ever was, beside the limit of the file.
             execute(f"PRAGMA journal_size_limit = {4 << 20}")
             # Read and not mapped: what is mapped counts as resident memory, and a large store would evict traces.

@@ -110,6 +110,8 @@ class SpoolFile:
             # Before WAL: in that mode the size of pages can no longer be changed.
             execute(f"PRAGMA page_size = {_PAGE}")
             execute("PRAGMA journal_mode = WAL")
+            # Nothing outside the folder: where the root file system is read-only there is no other to write to.
+            execute("PRAGMA temp_store = MEMORY")
             # Some builds write zeros over all that is deleted; FAST does so only in pages that are written anyway.
             execute("PRAGMA secure_delete = FAST")
             # In WAL mode NORMAL syncs at checkpoints only: a commit survives the process, and not a power cut.

@@ -68,6 +68,8 @@ def assert_restricted(items: list[Manifest], images: str = "") -> None:
             assert context["capabilities"] == {"drop": ["ALL"]}
             assert context["seccompProfile"] == {"type": "RuntimeDefault"}
             assert "limits" in container["resources"]
+            if container["name"] == "rightcall":
+                assert "/tmp" in [mount["mountPath"] for mount in container["volumeMounts"]], "with a read-only root"
 
 
 def assert_admitted(items: list[Manifest]) -> None:

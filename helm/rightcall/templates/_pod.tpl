@@ -60,6 +60,7 @@ resources:
 volumeMounts:
   - {name: rightcall-config, mountPath: /etc/rightcall/config, readOnly: true}
   - {name: rightcall-rules, mountPath: /etc/rightcall/rules, readOnly: true}
+  - {name: rightcall-tmp, mountPath: /tmp}
   {{- if .Values.spool.enabled }}
   - {name: rightcall-spool, mountPath: /var/lib/rightcall}
   {{- end }}
@@ -76,6 +77,8 @@ volumeMounts:
 - name: rightcall-rules
   configMap:
     name: {{ include "rightcall.rulesConfigMap" . }}
+- name: rightcall-tmp
+  emptyDir: {}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}
 {{- end }}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +78,16 @@ def test_rules_are_read_for_so_long(monkeypatch: pytest.MonkeyPatch, database: R
     monkeypatch.setattr(scratch, "MAX_READING", 0.01)
     with pytest.raises(ConfigError, match=r"take more than 0\.01 s to be read: try fewer at once"):
         try_rules(database, many)
+
+
+def test_rules_cannot_be_tried_without_a_temporary_folder(
+    monkeypatch: pytest.MonkeyPatch, database: RunsDatabase, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(
+        ConfigError, match="no temporary folder to try them in: No such file or directory; mount one at /tmp"
+    ):
+        try_rules(database, LENIENT)
 
 
 class SlowDisk(RunsDatabase):

@@ -31,6 +31,7 @@ from scorers import CompiledRule, ToolCall, Trajectory, parse_rules
 from tests import otlp_data as data
 from tests.collector.verdicts import evaluation, run_of, verdict_of
 from tests.sinks import ManualClock
+from tests.sqlite_files import TELLS_TEMPORARY_FILES, temporary_files
 from tests.waiting import let_others_run, until
 
 CHANCE = 0.5  # what the samples draw
@@ -162,6 +163,20 @@ def test_counts_of_a_minute_are_one_row_and_a_full_table_loses_whole_hours(monke
     kept = counted_by(database, ["rule"], Filter(), 3600)
     assert {at for at, _ in kept} == {3600 * hour for hour in range(6, 15)}
     assert set(kept.values()) == {Counted(passed=6, failed=3)}
+    database.close()
+
+
+@TELLS_TEMPORARY_FILES
+def test_no_temporary_file_is_opened_however_much_is_pruned(tmp_path: Path) -> None:
+    database, found = RunsDatabase(tmp_path, 256 << 20), list[str]()
+    database.open()
+    numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)"
+    columns = "i, i, '', 'run', 0, 0.0, 1, 1, 1.0, 1.0, 0, 1, ''"
+    database._connection.execute(f"INSERT INTO runs {numbers} SELECT {columns} FROM n")
+    database._connection.set_progress_handler(lambda: found.extend(temporary_files()), 1_000_000)
+    database.prune(1e9, 1.0)
+    assert database.read("SELECT count(*) FROM runs") == [(0,)]
+    assert found == []
     database.close()
 
 

@@ -18,6 +18,7 @@ from collector.storage.rows import Change, checksum
 from collector.storage.spool import Spool
 from collector.storage.spool_file import FORMAT, NAME, SpoolFile
 from collector.telemetry.metrics import Telemetry
+from tests.sqlite_files import TELLS_TEMPORARY_FILES, temporary_files
 
 
 def filled(folder: Path) -> SpoolFile:
@@ -358,4 +359,20 @@ def test_rows_are_written_and_deleted_in_few_statements(tmp_path: Path) -> None:
     assert begun.count("INSERT INTO inbox") == 3
     assert begun.count("INSERT INTO outbox") == 4, "no more than a MiB in one of them"
     assert begun.count("DELETE FROM inbox") == 2
+    file.close()
+
+
+@TELLS_TEMPORARY_FILES
+def test_no_temporary_file_is_opened(tmp_path: Path) -> None:
+    """SQLite notes what a statement changes, in case it fails: where nothing but the folder can be written, that failed."""
+    file, found = SpoolFile(tmp_path, fsync=False), list[str]()
+    change, more = Change(), Change()
+    change.inserts["inbox"] = [(2 * number, 0, bytes(2_000)) for number in range(200)]
+    more.inserts["inbox"] = [
+        (2 * number + 1, 0, bytes(200)) for number in range(200)
+    ]  # on pages that are there already
+    file.apply(change)
+    file._connection.set_trace_callback(lambda _: found.extend(temporary_files()))
+    file.apply(more)
+    assert found == []
     file.close()
