@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 from zlib import crc32
+
+from collector.storage.compression import compress, size_of
 
 TABLES: Final = (
     "CREATE TABLE inbox (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
@@ -46,6 +48,13 @@ class Change:
         return any(self.inserts.values()) or any(self.deletes.values())
 
 
+def stored(table: str, rows: Sequence[Row]) -> Sequence[Row]:
+    """Returns the rows as they are stored: requests of the outbox, which are large and alike, are compressed."""
+    if table != "outbox":
+        return rows
+    return cast("Sequence[Row]", [(*keys, compress(content)) for *keys, content in rows])
+
+
 def in_statements(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Yield the rows in parts of one statement each."""
     start = size = 0
@@ -72,4 +81,6 @@ def is_sound(table: str, row: Sequence[Any]) -> bool:
     is_possible = [type(value) for value in columns] == _TYPES[table] and not any(
         type(value) is int and value < 0 for value in columns
     )
-    return is_possible and written == checksum(table, columns)
+    if not is_possible or written != checksum(table, columns):
+        return False
+    return table != "outbox" or size_of(columns[-1]) is not None

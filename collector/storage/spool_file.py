@@ -1,7 +1,8 @@
 """The spool on disk: one SQLite file in WAL mode, three tables, one owner.
 
 ``inbox`` holds the records of open traces and conversations, ``finished`` the tombstones of traces that have their verdict,
-``outbox`` the requests not delivered yet. Ids are given by the caller and grow, so rows are appended and pages fill up.
+``outbox`` the requests not delivered yet, compressed. Ids are given by the caller and grow, so rows are appended and pages
+fill up.
 Every function here blocks; ``collector.storage.spool`` calls them on one worker thread, or before it has one.
 
 What can be wrong with the file at start, and what then happens:
@@ -30,14 +31,15 @@ from pathlib import Path
 from typing import Any
 
 from collector.errors import ConfigError
+from collector.storage.compression import decompress, size_of
 from collector.storage.mark import Attempts, Mark
 from collector.storage.quarantine import Quarantine, aside
-from collector.storage.rows import MAX_ROWS, SELECTS, TABLES, VALUES, Change, checksum, in_statements, is_sound
+from collector.storage.rows import MAX_ROWS, SELECTS, TABLES, VALUES, Change, checksum, in_statements, is_sound, stored
 from scorers.quoting import shorten
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 2
+FORMAT = 3
 NAME = "spool.db"
 APPLICATION_ID = 0x72676874  # "rght": tells our files from other programs' SQLite files
 _PAGE = 16 << 10  # measured against 4 and 64 KiB: the cheapest for rows of one to a hundred kilobytes
@@ -211,7 +213,7 @@ class SpoolFile:
         # Payloads are read to be checked, and not kept: together they may be larger than memory.
         for row, sound in self._rows("outbox"):
             # Of a damaged row the columns may be of any type.
-            yield (row[0], row[1], row[2], len(row[3])) if sound else (row[0], "", 0, None)
+            yield (row[0], row[1], row[2], size_of(row[3])) if sound else (row[0], "", 0, None)
 
     def _rows(self, table: str) -> Iterator[tuple[tuple[Any, ...], bool]]:
         """Yield each row and whether it is what was written."""
@@ -241,7 +243,7 @@ class SpoolFile:
             connection.execute("BEGIN IMMEDIATE")
             # Inserts first: a row may be stored and deleted within one group of changes, and must then be gone.
             for table, rows in change.inserts.items():
-                for part in in_statements(rows):
+                for part in in_statements(stored(table, rows)):
                     values = ", ".join([VALUES[table]] * len(part))
                     columns = [column for row in part for column in (*row, checksum(table, row))]
                     connection.execute(f"INSERT INTO {table} VALUES {values}", columns)  # noqa: S608 - our own names
@@ -301,7 +303,7 @@ class SpoolFile:
     def payload(self, row: int) -> bytes | None:
         """Returns the request of an outbox row, None if it is gone or damaged. Raises sqlite3.Error."""
         found = self._connection.execute(f"{SELECTS['outbox']} WHERE id = ?", (row,)).fetchone()
-        return found[3] if found and self._is_sound("outbox", found) else None
+        return decompress(found[3]) if found and self._is_sound("outbox", found) else None
 
     def close(self) -> None:
         """Checkpoint the write-ahead log and release the lock."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -19,6 +20,11 @@ from collector.storage.spool import Spool
 from collector.storage.spool_file import FORMAT, NAME, SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests.sqlite_files import TELLS_TEMPORARY_FILES, temporary_files
+
+
+def noise(size: int) -> bytes:
+    """What cannot be compressed."""
+    return random.Random(size).randbytes(size)
 
 
 def filled(folder: Path) -> SpoolFile:
@@ -66,7 +72,7 @@ def test_a_full_disk_raises_and_the_next_change_works_when_there_is_room(tmp_pat
     file = filled(tmp_path)
     file._connection.execute("PRAGMA max_page_count = 6")
     change = Change()
-    change.inserts["outbox"] = [(8, "traces", 1, bytes(1 << 20))]
+    change.inserts["outbox"] = [(8, "traces", 1, noise(1 << 20))]
     with pytest.raises(sqlite3.OperationalError, match="full"):
         file.apply(change)
     file._connection.execute("PRAGMA max_page_count = 100000")
@@ -75,10 +81,29 @@ def test_a_full_disk_raises_and_the_next_change_works_when_there_is_room(tmp_pat
     file.close()
 
 
+def test_requests_take_less_room_than_they_have(tmp_path: Path) -> None:
+    file, change = SpoolFile(tmp_path), Change()
+    request = b"".join(b"span %d of an agent that calls tools" % number for number in range(30_000))
+    change.inserts["outbox"] = [(1, "traces", 1, request)]
+    assert file.apply(change) < len(request) / 2
+    assert list(file.outbox()) == [(1, "traces", 1, len(request))]
+    assert file.payload(1) == request
+    file.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"\x07\0\0\0", b"request", b"\xff\xff\xff\x7f" + bytes(9), b"\x05\0\0\0pay"])
+def test_a_request_that_cannot_be_decompressed_is_not_there(tmp_path: Path, content: bytes) -> None:
+    """Somebody wrote it with a right checksum; no more is decompressed than the bytes can stand for."""
+    file, row = SpoolFile(tmp_path), (4, "traces", 7, content)
+    file._connection.execute("INSERT INTO outbox VALUES (?, ?, ?, ?, ?)", (*row, checksum("outbox", row)))
+    assert file.payload(4) is None
+    file.close()
+
+
 def test_freed_rows_do_not_count_as_used(tmp_path: Path) -> None:
     file = SpoolFile(tmp_path)
     change, gone = Change(), Change()
-    change.inserts["outbox"] = [(1, "traces", 1, bytes(4 << 20))]
+    change.inserts["outbox"] = [(1, "traces", 1, noise(4 << 20))]
     gone.deletes["outbox"] = [1]
     assert file.apply(change) > 4 << 20
     assert file.apply(gone) < 1 << 20
@@ -350,7 +375,7 @@ def test_rows_are_written_and_deleted_in_few_statements(tmp_path: Path) -> None:
     file._connection.set_trace_callback(statements.append)
     change = Change()
     change.inserts["inbox"] = [(number, 0, b"x") for number in range(1, 402)]
-    change.inserts["outbox"] = [(number, "traces", 1, bytes(800 << 10)) for number in range(500, 504)]
+    change.inserts["outbox"] = [(number, "traces", 1, noise(800 << 10)) for number in range(500, 504)]
     change.deletes["inbox"] = list(range(1, 401))
     file.apply(change)
     assert [row for row, _, _ in file.inbox()] == [401]
