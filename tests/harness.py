@@ -17,6 +17,7 @@ from collector.judging.queue import JudgeQueue
 from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.scoring.verdict import Verdict
+from collector.storage.compression import decompress
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
@@ -147,7 +148,9 @@ class Life(Driver):
 
     def _file_payload(self, row: int) -> bytes:
         assert self.file is not None
-        payload = self.file.payload(row)
+        stored = self.file.payload(row)
+        assert stored is not None
+        payload = decompress(stored)
         assert payload is not None
         return payload
 

@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from collector.storage.rows import Change, Row
+from collector.storage.compression import compress
+from collector.storage.rows import Change
 
 PART_BYTES: Final = 1 << 20
 _PART: Final = "part"  # in place of a signal
@@ -19,6 +20,8 @@ _OF: Final = "*"  # between the signal of the last row and the number of parts b
 _COUNT: Final = re.compile("[0-9]{1,9}")
 
 Tell = Callable[[], None]
+_Part = tuple[int, str, int, memoryview]
+"""A row of the outbox, not compressed yet."""
 
 
 class LargeRequests:
@@ -26,7 +29,7 @@ class LargeRequests:
 
     def __init__(self, next_id: Callable[[], int]) -> None:
         self._next_id = next_id
-        self._unwritten: deque[tuple[Row, Callable[[int], None] | None]] = deque()  # and who is told of the last
+        self._unwritten: deque[tuple[_Part, Callable[[int], None] | None]] = deque()  # and who is told of the last
         self._parts: dict[int, int] = {}  # how many rows before that of a request have parts of it
         self._of_no_use: deque[int] = deque()  # rows with parts of requests that are gone, still to be deleted
 
@@ -49,11 +52,11 @@ class LargeRequests:
         """Add rows to a transaction with ``room`` for so many bytes, at least one. Returns their number and whom to tell."""
         tell, before = list[Tell](), len(self._unwritten)
         while self._unwritten and (len(self._unwritten) == before or room >= PART_BYTES):
-            row, on_durable = self._unwritten.popleft()
-            change.inserts["outbox"].append(row)
-            room -= len(row[-1])
+            (row, mark, items, content), on_durable = self._unwritten.popleft()
+            change.inserts["outbox"].append((row, mark, items, compress(content)))
+            room -= len(content)
             if on_durable is not None:
-                tell.append(_telling(on_durable, row[0]))
+                tell.append(_telling(on_durable, row))
         return before - len(self._unwritten), tell
 
     def take_deleted(self, change: Change, room: int) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 from zlib import crc32
 
-from collector.storage.compression import compress, size_of
+from collector.storage.compression import size_of
 
 TABLES: Final = (
     "CREATE TABLE inbox (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
@@ -33,8 +33,8 @@ MAX_ROWS: Final = 200
 waits longer than the statement takes: so not one for each row."""
 _MAX_BYTES: Final = 1 << 20  # of the rows of one statement
 
-Row = tuple[int, bytes] | tuple[int, int, bytes] | tuple[int, str, int, bytes | memoryview]
-"""Of one of the tables, without its checksum: the id first, the content last."""
+Row = tuple[int, bytes] | tuple[int, int, bytes] | tuple[int, str, int, bytes]
+"""Of one of the tables, without its checksum: the id first, the content last, which is compressed in the outbox."""
 
 
 @dataclass(slots=True)
@@ -46,13 +46,6 @@ class Change:
 
     def __bool__(self) -> bool:
         return any(self.inserts.values()) or any(self.deletes.values())
-
-
-def stored(table: str, rows: Sequence[Row]) -> Sequence[Row]:
-    """Returns the rows as they are stored: requests of the outbox, which are large and alike, are compressed."""
-    if table != "outbox":
-        return rows
-    return cast("Sequence[Row]", [(*keys, compress(content)) for *keys, content in rows])
 
 
 def in_statements(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:

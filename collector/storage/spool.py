@@ -17,6 +17,7 @@ from io import BytesIO
 from typing import TypeVar
 
 from collector.errors import ConfigError, RefusedError, UnavailableError
+from collector.storage.compression import compress, decompress
 from collector.storage.large_requests import LargeRequests
 from collector.storage.rows import Change
 from collector.storage.spool_file import SpoolFile
@@ -135,11 +136,12 @@ class Spool:
         row = self.next_id()
         rows = self._pending.inserts["outbox"]
         if ahead:
-            rows.append((note, _AHEAD, row, b""))
+            rows.append((note, _AHEAD, row, compress(b"")))
             self._ahead.append((note, lambda: on_durable(row)))
         else:
             self._callbacks.append(lambda: on_durable(row))
-        rows.append((row, signal, items, payload))
+        # Here, not on the thread: to get the interpreter lock back would take it ten times as long as to compress.
+        rows.append((row, signal, items, compress(payload)))
         self._pending_bytes += len(payload)
 
     def confirm(self) -> None:
@@ -223,8 +225,8 @@ class Spool:
         try:
             # One call for each part, so that transactions go in between.
             for at in rows:
-                part = await loop.run_in_executor(self._worker, self._file.payload, at)
-                if part is None:
+                stored = await loop.run_in_executor(self._worker, self._file.payload, at)
+                if stored is None or (part := decompress(stored)) is None:
                     return None
                 if len(rows) == 1:
                     return part

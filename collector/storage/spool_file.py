@@ -31,10 +31,10 @@ from pathlib import Path
 from typing import Any
 
 from collector.errors import ConfigError
-from collector.storage.compression import decompress, size_of
+from collector.storage.compression import size_of
 from collector.storage.mark import Attempts, Mark
 from collector.storage.quarantine import Quarantine, aside
-from collector.storage.rows import MAX_ROWS, SELECTS, TABLES, VALUES, Change, checksum, in_statements, is_sound, stored
+from collector.storage.rows import MAX_ROWS, SELECTS, TABLES, VALUES, Change, checksum, in_statements, is_sound
 from scorers.quoting import shorten
 
 _log = logging.getLogger(__name__)
@@ -243,7 +243,7 @@ class SpoolFile:
             connection.execute("BEGIN IMMEDIATE")
             # Inserts first: a row may be stored and deleted within one group of changes, and must then be gone.
             for table, rows in change.inserts.items():
-                for part in in_statements(stored(table, rows)):
+                for part in in_statements(rows):
                     values = ", ".join([VALUES[table]] * len(part))
                     columns = [column for row in part for column in (*row, checksum(table, row))]
                     connection.execute(f"INSERT INTO {table} VALUES {values}", columns)  # noqa: S608 - our own names
@@ -301,9 +301,9 @@ class SpoolFile:
         return int(pages - free) * _PAGE
 
     def payload(self, row: int) -> bytes | None:
-        """Returns the request of an outbox row, None if it is gone or damaged. Raises sqlite3.Error."""
+        """Returns the request of an outbox row, compressed, None if it is gone or damaged. Raises sqlite3.Error."""
         found = self._connection.execute(f"{SELECTS['outbox']} WHERE id = ?", (row,)).fetchone()
-        return decompress(found[3]) if found and self._is_sound("outbox", found) else None
+        return found[3] if found and self._is_sound("outbox", found) else None
 
     def close(self) -> None:
         """Checkpoint the write-ahead log and release the lock."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from collector.delivery.batch import MAX_REQUEST_BYTES
+from collector.storage.compression import size_of
 from tests import otlp_data as data
 from tests.harness import Life
 
@@ -27,7 +28,7 @@ def sent(folder: Path) -> Life:
 def advance_and_write(life: Life) -> int:
     """One step, and the transaction after it. Returns how many bytes of requests were in that."""
     life.wait(0.25)
-    size = sum(len(row[-1]) for row in life.spool._pending.inserts["outbox"])
+    size = sum(size_of(row[-1]) or 0 for row in life.spool._pending.inserts["outbox"])
     life.write()
     return size
 
@@ -92,7 +93,7 @@ def test_what_is_evicted_at_once_is_no_large_transaction(tmp_path: Path) -> None
         life.send(data.agent(1, name="helper", trace_id=trace_id, gen_ai__output__messages="x" * 200_000))
     life.write()
     life.pipeline.evict()
-    sizes = [sum(len(row[-1]) for row in life.spool._pending.inserts["outbox"])]
+    sizes = [sum(size_of(row[-1]) or 0 for row in life.spool._pending.inserts["outbox"])]
     life.write()
     sizes += [advance_and_write(life) for _ in range(20)]
     assert max(sizes) < 3 * MAX_REQUEST_BYTES

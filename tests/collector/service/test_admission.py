@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -85,7 +86,8 @@ class LargestChange(SpoolFile):
 @pytest.mark.parametrize("spans", [40, 1])
 def test_no_transaction_of_a_large_request_is_large(tmp_path: Path, spans: int) -> None:
     bench = Admitting(tmp_path, file=LargestChange)
-    text = "x" * ((40 << 20) // spans)
+    printable = bytes(32 + byte % 95 for byte in range(256))
+    text = random.Random(1).randbytes((40 << 20) // spans).translate(printable).decode()  # which cannot be compressed
     calls = [data.tool(number, 1, "a", gen_ai__tool__call__result=text) for number in range(2, spans + 2)]
     bench.take(data.traces(*calls).SerializeToString())
     assert bench.spool is not None

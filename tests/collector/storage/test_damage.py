@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import shutil
 import tempfile
 from collections import Counter
@@ -15,6 +16,7 @@ import pytest
 
 from collector.errors import ConfigError
 from collector.storage import spool_file
+from collector.storage.compression import compress
 from collector.storage.rows import Change
 from collector.storage.spool_file import NAME, SpoolFile
 
@@ -41,9 +43,9 @@ def fill(folder: Path) -> SpoolFile:
     first, second, third = Change(), Change(), Change()
     first.inserts["inbox"] = [(1, 0, b"spans" * 9), (2, 3, b"a run"), (3, 0, b"gone")]
     first.inserts["outbox"] = [
-        (4, "traces", 7, bytes(range(256)) * 2),
-        (5, "logs", 1, b"event"),
-        (6, "traces", 1, bytes(500)),
+        (4, "traces", 7, compress(random.Random(4).randbytes(500))),
+        (5, "logs", 1, compress(b"event")),
+        (6, "traces", 1, compress(random.Random(6).randbytes(500))),
     ]
     second.inserts["finished"] = [(7, b"mark"), (8, b"another")]
     third.deletes["inbox"], third.deletes["outbox"] = [3], [6]

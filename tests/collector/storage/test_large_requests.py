@@ -15,6 +15,7 @@ from collector.delivery.sending_queue import SendingQueue
 from collector.errors import UnavailableError
 from collector.storage import large_requests
 from collector.storage import spool as spool_module
+from collector.storage.compression import compress, size_of
 from collector.storage.rows import Change
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
@@ -35,7 +36,7 @@ class Recorded(SpoolFile):
         self.deleted = list[int]()
 
     def apply(self, change: Change) -> int:
-        self.sizes.append(sum(len(row[-1]) for row in change.inserts["outbox"]))
+        self.sizes.append(sum(size_of(row[-1]) or 0 for row in change.inserts["outbox"]))
         self.deleted.append(len(change.deletes["outbox"]))
         return super().apply(change)
 
@@ -171,7 +172,8 @@ def test_a_row_that_tells_of_parts_that_are_not_there_costs_no_other(
         await until(lambda: not spool.unwritten)
 
     file, change = SpoolFile(tmp_path), Change()
-    change.inserts["outbox"] = [(1, "part", 0, b"1"), (2, "traces", 3, b"2"), (4, f"traces*{count}", 3, b"3")]
+    marks = [(1, "part", 0), (2, "traces", 3), (4, f"traces*{count}", 3)]
+    change.inserts["outbox"] = [(*mark, compress(b"spans")) for mark in marks]
     file.apply(change)
     file.close()
     run(tmp_path, after)

@@ -16,6 +16,7 @@ from collector.config.exporters import SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import ConfigError, RefusedError, UnavailableError
 from collector.storage import spool as spool_module
+from collector.storage.compression import compress
 from collector.storage.rows import Change
 from collector.storage.spool import Spool
 from collector.storage.spool_file import NAME, SpoolFile
@@ -334,12 +335,39 @@ def test_a_request_the_spool_lost_is_said_to_be_lost(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_requests_take_less_room_than_they_have(tmp_path: Path) -> None:
+    payload = b"".join(b"span %d of an agent that calls tools" % number for number in range(30_000))
+
+    async def before(spool: Spool, _: CountingFile, telemetry: Telemetry) -> None:
+        SendingQueue(SendingQueueConfig(), spool).put(request(payload))
+        await spool.stored()
+        assert (telemetry.registry.get_sample_value("rightcall_spool_bytes") or 0) < len(payload) / 2
+
+    async def after(spool: Spool, _: CountingFile, __: Telemetry) -> None:
+        queue = SendingQueue(SendingQueueConfig(), spool)
+        assert list(queue.recover()) == [1]
+        assert (queue.pending()[0].size, (await queue.get()).payload) == (len(payload), payload)
+
+    run(tmp_path, before)
+    run(tmp_path, after)
+
+
+def test_a_request_that_cannot_be_decompressed_is_lost(tmp_path: Path) -> None:
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        inserted = Change()
+        inserted.inserts["outbox"] = [(4, "traces", 7, b"\x05\0\0\0pay")]  # by somebody, with a right checksum
+        file.apply(inserted)
+        assert await spool.payload(4) is None
+
+    run(tmp_path, scenario)
+
+
 @pytest.mark.parametrize(
     "change", ["signal = x'00'", "signal = 7", "items = 'text'", "payload = 3", "checksum = 'text'"]
 )
 def test_a_damaged_request_of_whatever_types_is_one_lost_row(tmp_path: Path, change: str) -> None:
     file, inserted = SpoolFile(tmp_path), Change()
-    inserted.inserts["outbox"] = [(4, "traces", 7, b"request"), (5, "logs", 1, b"event")]
+    inserted.inserts["outbox"] = [(4, "traces", 7, compress(b"request")), (5, "logs", 1, compress(b"event"))]
     file.apply(inserted)
     file._connection.execute(f"UPDATE outbox SET {change} WHERE id = 4")
     rows = list(Spool(file, 1 << 30, Telemetry()).outbox())
