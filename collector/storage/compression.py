@@ -31,6 +31,6 @@ def decompress(compressed: bytes) -> bytes | None:
         return None
     try:
         content: bytes = lz4.block.decompress(compressed)
-    except lz4.block.LZ4BlockError:
+    except (lz4.block.LZ4BlockError, ValueError, MemoryError):
         return None
     return content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,3 +28,8 @@ def test_whatever_is_damaged_in_it_is_nothing_or_as_large_as_it_says(content: by
     cut = bytes(compressed[: data.draw(st.integers(0, len(compressed)))])
     found = decompress(cut)
     assert found is None or len(found) == size_of(cut)
+
+
+@pytest.mark.parametrize("size", [b"\xff\xff\xff\x7f", b"\xff\xff\xff\xff"])
+def test_what_says_to_be_larger_than_lz4_allows_is_nothing(size: bytes) -> None:
+    assert decompress(size + bytes(17 << 20)) is None
