@@ -73,6 +73,13 @@ def test_a_release_needs_the_tag_of_its_version(tag: str, released: bool) -> Non
     assert (done.returncode == 0) is released
 
 
+@pytest.mark.parametrize("lock", ["requirements.lock", "tests/newcomers/pytest_projects/requirements.lock"])
+def test_all_that_rightcall_needs_is_locked_wherever_it_is_installed_by_a_lock(lock: str) -> None:
+    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / lock).read_text(), re.MULTILINE))
+    needed = {re.split(r"[>=]", requirement)[0] for requirement in PROJECT["project"]["dependencies"]}
+    assert needed - locked == set()
+
+
 def test_pre_commit_runs_the_tools_of_the_lock() -> None:
     (repo,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert repo["repo"] == "local"
