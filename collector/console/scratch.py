@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,7 +12,7 @@ from collector.errors import ConfigError
 from collector.runs.database import RunsDatabase
 from collector.runs.queries import Filter, latest
 from collector.runs.restored import run_of
-from collector.scoring.rule_files import load_rules
+from collector.scoring.rule_files import LoadedRules, load_rules
 from collector.scoring.select_and_score import verdict_of_run
 
 MAX_BYTES: Final = 65_536
@@ -57,15 +57,8 @@ def try_rules(database: RunsDatabase, text: str) -> Tried:
                 f"these rules take more than {MAX_READING:g} s to be read: try fewer at once, or shorter regexes"
             )
 
-    # A file, so that the pad refuses what a reload refuses, in the same words and with the same lines.
     try:
-        with tempfile.TemporaryDirectory(prefix="rightcall-pad-") as folder:
-            path = Path(folder) / "rules.yaml"
-            path.write_text(text, "utf-8")
-            try:
-                rules = load_rules([path], pause=stop_when_due)
-            except ConfigError as error:
-                raise ConfigError(str(error).replace(f"{folder}/", "")) from None
+        rules = _load(text, stop_when_due)
     except OSError as error:
         raise ConfigError(f"no temporary folder to try them in: {error.strerror}; mount one at /tmp") from None
     until, tried, changed = time.monotonic() + MAX_SECONDS, 0, list[Changed]()
@@ -85,3 +78,15 @@ def try_rules(database: RunsDatabase, text: str) -> Tried:
                 Changed(row["trace_id"], row["agent"] or "", before, after, row["rule"] or "", verdict.rule or "", why)
             )
     return Tried(tried, changed, cut_short=False)
+
+
+def _load(text: str, pause: Callable[[], None]) -> LoadedRules:
+    """Read the rules as a reload does. Raises ConfigError, and OSError if there is no folder for temporary files."""
+    # A file, so that the pad refuses what a reload refuses, in the same words and with the same lines.
+    with tempfile.TemporaryDirectory(prefix="rightcall-pad-") as folder:
+        path = Path(folder) / "rules.yaml"
+        path.write_text(text, "utf-8")
+        try:
+            return load_rules([path], pause=pause)
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(f"{folder}/", "")) from None

@@ -1,4 +1,4 @@
-"""Requests in the spool are compressed: the disk writes less than half, and holds a longer outage of the backend.
+"""Requests in the spool are compressed: the disk writes less, and has room for a longer outage of the backend.
 
 In LZ4's block format, after the size of what it holds as four bytes, little-endian (as lz4's ``store_size`` writes it).
 """
@@ -14,13 +14,13 @@ _MOST: Final = 255  # times as large as it is compressed: a byte of the format s
 
 
 def compress(content: bytes | memoryview) -> bytes:
-    """Returns it compressed. Other threads run meanwhile."""
+    """Returns the content compressed. Other threads run meanwhile."""
     compressed: bytes = lz4.block.compress(content)
     return compressed
 
 
 def size_of(compressed: bytes) -> int | None:
-    """Returns how many bytes it has once decompressed, None if it cannot have as many as it says."""
+    """Returns the size in bytes of the content, None if it cannot be as large as it says."""
     size = int.from_bytes(compressed[:_SIZE], "little")
     return size if len(compressed) > _SIZE and size <= _MOST * len(compressed) else None
 

@@ -1,8 +1,7 @@
 """The spool on disk: one SQLite file in WAL mode, three tables, one owner.
 
 ``inbox`` holds the records of open traces and conversations, ``finished`` the tombstones of traces that have their verdict,
-``outbox`` the requests not delivered yet, compressed. Ids are given by the caller and grow, so rows are appended and pages
-fill up.
+``outbox`` the requests not delivered yet, compressed. Ids are given by the caller and grow, so that pages fill up.
 Every function here blocks; ``collector.storage.spool`` calls them on one worker thread, or before it has one.
 
 What can be wrong with the file at start, and what then happens:
