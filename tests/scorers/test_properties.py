@@ -123,24 +123,21 @@ def edits(score: Score) -> int:
     return round((1 - score.value) * total)
 
 
-@settings(max_examples=300, deadline=None)
-@given(patterns, trajectories(most=6), st.data())
-def test_leaving_out_a_correct_call_never_raises_the_value(
-    expect: dict[str, Any], trajectory: Trajectory, data: st.DataObject
-) -> None:
+@settings(max_examples=2_000, deadline=None)  # one in seven has a call that matches
+@given(patterns, trajectories(most=6))
+def test_leaving_out_a_correct_call_never_raises_the_value(expect: dict[str, Any], trajectory: Trajectory) -> None:
     native = rule(expect).native
     before = native.score(trajectory)
-    matched = [at for at, outcome in enumerate(before.outcomes) if outcome == "matched"]
-    assume(matched)
-    at = data.draw(st.sampled_from(matched))
-    without = replace(trajectory, calls=[*trajectory.calls[:at], *trajectory.calls[at + 1 :]])
-    after = native.score(without)
-    # A call that some best reading leaves over is not needed: its place is another's, as with the second of two equal ones.
-    assume(edits(after) >= edits(before))
-
     assert before.value is not None
-    assert after.value is not None
-    assert after.value <= before.value
+    for at, outcome in enumerate(before.outcomes):
+        if outcome != "matched":
+            continue
+        without = replace(trajectory, calls=[*trajectory.calls[:at], *trajectory.calls[at + 1 :]])
+        after = native.score(without)
+        # A call that some best reading leaves over is not needed: its place is another's, as with the second of two equal ones.
+        if edits(after) >= edits(before):
+            assert after.value is not None
+            assert after.value <= before.value
 
 
 @settings(max_examples=200, deadline=None)
