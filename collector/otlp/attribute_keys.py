@@ -10,6 +10,7 @@ from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Tells, may_tell_o
 _MAX_VALUES: Final = 256  # cached per key; one with more holds ids or texts, which do not repeat
 _MAX_CACHED: Final = 4096  # keys come from senders, so the caches are bounded
 KEY_TAG: Final = 0x0A  # of KeyValue.key
+VALUE_TAG: Final = 0x12  # of KeyValue.value
 STRING_TAG: Final = 0x0A  # of AnyValue.string_value
 _SCALAR_TAGS: Final = (0x10, 0x18, 0x21)  # of AnyValue.bool_value, int_value and double_value
 ONE_BYTE: Final = 128  # lengths below this take one byte

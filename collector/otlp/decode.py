@@ -19,11 +19,12 @@ from collector.model.dialect import Reading
 from collector.model.genai_span import IGNORED, UNREAD, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
-from collector.otlp.attribute_keys import KEY_TAG, ONE_BYTE, STRING_TAG, AttributeKeys
+from collector.otlp.attribute_keys import KEY_TAG, ONE_BYTE, STRING_TAG, VALUE_TAG, AttributeKeys
 from collector.otlp.span_fields import SpanFields, attribute_fields, span_fields
 from collector.otlp.span_forms import SpanForms
 from collector.otlp.structure import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES
+from collector.otlp.wire import read_length
 
 _MAX_DEPTH: Final = 32  # levels of a value that are read: arguments nest a few; protobuf itself stops at 100
 _MAX_EVENTS: Final = 256  # events of a span that are read: the default limit of SDKs is 128 per span
@@ -255,10 +256,39 @@ def _read_attributes(raw: bytes, at: int, end: int, keys: AttributeKeys, found: 
             else:
                 _read_attribute(attribute, keys, found)
         else:
-            size += (raw[at] - 1) << 7
-            at += 1
-            _read_attribute(raw[at : at + size], keys, found)
+            size, at = read_length(raw, at - 1)
+            _read_long(raw, at, at + size, keys, found)
         at += size
+
+
+def _read_long(raw: bytes, at: int, end: int, keys: AttributeKeys, found: dict[str, Any]) -> None:
+    """Add the attribute that takes these bytes of a span if it is selected. Of a text no copy is made but the text."""
+    value = at + 2 + raw[at + 1]  # where it begins, if the key is short: its tag
+    if raw[at] == KEY_TAG and raw[at + 1] < ONE_BYTE and value < end:
+        name = raw[at + 2 : value]
+        key = keys.by_bytes.get(name) or keys.look_up(name)
+        if not key.is_selected:
+            return
+        start = _start_of_text(raw, value, end)
+        if start:
+            try:
+                found[key.name] = raw[start:end].decode()
+                return
+            except UnicodeDecodeError:  # protobuf replaces what is no UTF-8
+                pass
+    _read_attribute(raw[at:end], keys, found)
+
+
+def _start_of_text(raw: bytes, at: int, end: int) -> int:
+    """Returns where the text begins that is the value from ``at`` to ``end``; 0 if that is another value, or none."""
+    try:
+        size, inner = read_length(raw, at + 1)
+        if raw[at] == VALUE_TAG and raw[inner] == STRING_TAG and inner + size == end:
+            size, start = read_length(raw, inner + 1)
+            return start if start + size == end else 0
+    except (IndexError, ValueError):  # protobuf finds what is wrong with it
+        pass
+    return 0
 
 
 def _read_attribute(attribute: bytes, keys: AttributeKeys, found: dict[str, Any]) -> None:

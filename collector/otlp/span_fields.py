@@ -10,7 +10,9 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-_MAX_SIZE: Final = 16 << 10  # bytes of a span that is read here; lengths in it take up to two bytes
+from collector.otlp.trim import MAX_ATTRIBUTES
+from collector.otlp.wire import read_length
+
 _TRACE_ID: Final = b"\n\x10"  # tag and length
 _SPAN_ID: Final = b"\x12\x08"
 _PARENT: Final = b'"\x08'
@@ -32,9 +34,9 @@ of the flags.
 
 
 def span_fields(raw: bytes) -> SpanFields | None:
-    """Returns the fields of a span; None if it has others, or in another order, or is no span."""
+    """Returns the fields of a span; None if it has others, or too many, or in another order, or is no span."""
     end = len(raw)
-    if end > _MAX_SIZE or raw[:2] != _TRACE_ID or raw[18:20] != _SPAN_ID:
+    if raw[:2] != _TRACE_ID or raw[18:20] != _SPAN_ID:
         return None
     try:
         at, parent = (38, raw[30:38]) if raw[28] == _PARENT[0] else (28, b"")
@@ -53,7 +55,7 @@ def span_fields(raw: bytes) -> SpanFields | None:
         events = _values(raw, last, at) if at > last else ()
         status, at = _text(raw, at, _STATUS) if at < end and raw[at] == _STATUS else (b"", at)
         flags, at = (raw[at + 3], at + 6) if raw[at : at + 2] == _FLAGS else (0, at)
-    except (IndexError, struct.error):
+    except (IndexError, ValueError, struct.error):
         return None
     # Slices beyond the end do not raise, so this finds a wrong length as well as a field that is unknown, repeated or
     # out of order.
@@ -78,13 +80,16 @@ def _text(raw: bytes, at: int, tag: int) -> tuple[bytes, int]:
 
 
 def _after(raw: bytes, at: int, end: int, tag: int) -> int:
-    """Returns where the values of a repeated field that begins at ``at`` end."""
+    """Returns where the values of a repeated field that begins at ``at`` end. Raises ValueError if there are too many."""
+    count = 0
     while at < end and raw[at] == tag:
+        count += 1
+        if count > MAX_ATTRIBUTES:
+            raise ValueError
         size = raw[at + 1]
         at += 2
         if size >= _ONE_BYTE:
-            size += (raw[at] - 1) << 7
-            at += 1
+            size, at = read_length(raw, at - 1)
         at += size
     return at
 
@@ -96,8 +101,7 @@ def _values(raw: bytes, at: int, end: int) -> list[bytes]:
         size = raw[at + 1]
         at += 2
         if size >= _ONE_BYTE:
-            size += (raw[at] - 1) << 7
-            at += 1
+            size, at = read_length(raw, at - 1)
         values.append(raw[at : at + size])
         at += size
     return values

@@ -104,6 +104,11 @@ _LENGTHS: Final = [varint(size) for size in range(_USUAL)]
 _ITEM_HEADS: Final = [_TAGS[_ITEM] + length for length in _LENGTHS]
 
 
+def read_length(raw: bytes, at: int) -> tuple[int, int]:
+    """Returns the length at ``at``, and where it ends. Raises ValueError for one too long, IndexError where ``raw`` ends."""
+    return _varint(raw, at, _MAX_LENGTH)
+
+
 def read_field(raw: bytes, at: int) -> tuple[int, int, int]:
     """Returns tag, start of the value and end of the field at ``at``. Raises ValueError, or IndexError where ``raw`` ends."""
     tag, at = _varint(raw, at, _MAX_LENGTH)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
+import re2
+
 from collector.payloads.messages import CALL_NAME_KEYS, CALL_TYPES, MAX_DEPTH, MAX_NODES, RESULT_TYPES
 from collector.payloads.refusals import Refusal, find_refusal, refuses
 from collector.payloads.roles import MODEL_ROLES, plain_role
@@ -84,7 +86,7 @@ _FAILURE: Final = re.compile(
 )
 _PERHAPS_FAILURE: Final = re.compile(r"(?i)\W*failed(?::| to\b)")
 """How the words begin with which a tool, or who answers in its place (ADK's callbacks), may tell of a failure."""
-_HINTS: Final = (
+_HINTS: Final = re2.compile("|".join(map(re2.escape, (
     "rror", "xception", "raceback", "ailed", "FAILED", "rejected", "ot found", "nvalid", "nknown tool", "nknown function",
     "o such tool", "o such function", "o tool ", "o function ", "not exist", "n't exist", "navailable", "not available",
     "is not registered", "is not known", "is not defined", "is not supported", "is undefined", "is unsupported",
@@ -97,8 +99,9 @@ _HINTS: Final = (
     "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
     "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
     "not exposed", "hitl_", "Do not call ", "Do not make ", "reusing the same", "not a valid key",
-)  # fmt: skip
-"""Every failure and refusal, and every status that may be one, contains one of these."""
+))).encode())  # fmt: skip
+"""Every failure and refusal, and every status that may be one, contains one of these. They are searched for at once: to look
+for one after the other took a third of the time of a trace that has its messages."""
 
 
 _IN_PLACE: Final = re.compile(
@@ -261,15 +264,21 @@ def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
     """
     if type(messages) is str:
         tail = messages[-TAIL:]
-        last_output = max(0, *[tail.rfind(word) for word in _MODEL_MARKERS])
+        last_output = 0
+        for word in _MODEL_MARKERS:  # each from where the last one was found: nearly all texts have but the first
+            last_output = max(last_output, tail.rfind(word, last_output))
         if len(messages) > MAX_TEXT:
             return None
-        if not any(tail.find(hint, last_output) >= 0 for hint in _HINTS):
+        if not _has_hint(tail[last_output:]):
             return () if any(tail.find(marker, last_output) >= 0 for marker in _RESULT_MARKERS) else None
     results = _newest_results(messages)
     if not results:
         return None
     return tuple(results) if any(result.failed or result.refusal or result.is_open for result in results) else ()
+
+
+def _has_hint(text: str) -> bool:
+    return _HINTS.search(text.encode("utf-8", "surrogatepass")) is not None
 
 
 def _newest_results(messages: object) -> list[ToolResult]:

@@ -75,8 +75,9 @@ def resumes_run(value: object) -> bool:
 
 
 _USER_MARKERS: Final = ('"user"', '"User"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")
+_ANSWER: Final = '"assistant"'
 _OTHER_MARKERS: Final = (
-    '"assistant"', '"Assistant"', '"AIMessage"', '"tool"', '"ToolMessage"', '"tool_result"', '"tool_call_response"',
+    _ANSWER, '"Assistant"', '"AIMessage"', '"tool"', '"ToolMessage"', '"tool_result"', '"tool_call_response"',
     '"toolResult"', '"function_call_output"', '"functionResponse"', '"function_response"', "ASSISTANT: 'assistant'",
     "TOOL: 'tool'",
 )  # fmt: skip
@@ -89,7 +90,8 @@ def newest_user_input(messages: object) -> object | None:
     """
     if type(messages) is str:
         tail = messages[-TAIL:] if len(messages) <= MAX_TEXT else ""
-        start = next((start for word in _USER_MARKERS if (start := tail.rfind(word)) >= 0), -1)
+        answer = max(0, tail.rfind(_ANSWER))  # what the user said before the model's last answer is not the newest
+        start = next((start for word in _USER_MARKERS if (start := tail.rfind(word, answer)) >= 0), -1)
         return None if start < 0 or any(tail.find(word, start) >= 0 for word in _OTHER_MARKERS) else messages
     if isinstance(messages, list) and messages:
         newest = messages[-1]

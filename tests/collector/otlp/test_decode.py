@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
@@ -15,6 +16,7 @@ from collector.errors import DecodeError
 from collector.model.genai_span import GenAISpan
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
+from collector.otlp.wire import field
 from collector.payloads.attribute_shapes import MAX_LOOKED_AT, may_tell_of_call
 from collector.payloads.values import UNREADABLE
 from tests import otlp_data as data
@@ -209,6 +211,29 @@ def test_any_bytes_give_a_span_or_a_decode_error(raw: bytes, resource: bytes, sc
 @given(st.dictionaries(st.sampled_from(SELECTED), st.text() | st.integers(-(1 << 63), (1 << 63) - 1) | st.booleans()))
 def test_round_trip(values: dict[str, Any]) -> None:
     assert decode_one(data.span(1, **values)).attributes == values
+
+
+@given(
+    key=st.sampled_from(SELECTED),
+    text=st.text(min_size=1, max_size=3),
+    times=st.sampled_from([100, 126, 128, 6_000, 17_000]),
+    damage=st.lists(st.tuples(st.integers(0, 24), st.integers(0, 255)), max_size=2),
+    after=st.sampled_from([b"", b"\x12\x03\n\x01x", b"\xf8\x07\x01"]),
+)
+def test_a_long_attribute_is_read_as_protobuf_reads_it(
+    key: str, text: str, times: int, damage: list[tuple[int, int]], after: bytes
+) -> None:
+    pair = KeyValue(key=key, value=AnyValue(string_value=text * times))
+    attribute = bytearray(pair.SerializeToString() + after)
+    for at, byte in damage:
+        attribute[at] = byte
+    raw = data.span(1).SerializeToString() + field(0x4A, bytes(attribute))
+    decoder, envelope = Decoder(SELECTED), lazy.Envelope(b"", b"")
+    # A field that is out of order leaves the span to protobuf.
+    read, parsed = decoder.spans([raw, raw + b"\x1a\x00"], envelope)
+    assert (read is None) == (parsed is None)
+    if read is not None and parsed is not None:
+        assert read.attributes == parsed.attributes
 
 
 def test_the_words_of_few_keys_are_looked_at_however_many_there_are() -> None:

@@ -10,7 +10,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from collector.otlp import schema
 from collector.otlp.lazy import iter_scopes
-from collector.otlp.span_fields import _MAX_SIZE, attribute_fields, span_fields
+from collector.otlp.span_fields import attribute_fields, span_fields
+from collector.otlp.trim import MAX_ATTRIBUTES
 from tests import otlp_data as data
 from tests.bench.load import requests
 
@@ -99,13 +100,18 @@ def test_what_sdks_send_is_read_in_one_pass() -> None:
     assert [in_one_pass(raw) for raw in sent] == [parsed(raw) for raw in sent]
 
 
-@pytest.mark.parametrize("size", [_MAX_SIZE, _MAX_SIZE + 1])
-def test_a_large_span_is_left_to_protobuf(size: int) -> None:
+@pytest.mark.parametrize("size", [127, 128, 16_383, 16_384, (1 << 21) - 1, 1 << 21])
+def test_a_text_of_any_length_is_read_in_one_pass(size: int) -> None:
     span = data.span(1, parent=2)
-    span.attributes.add(key="k", value=AnyValue(string_value="x" * 15_000))
-    span.status.message = ""
-    padding = size - len(span.SerializeToString())
-    span.attributes[-1].value.string_value += "x" * padding
+    span.attributes.add(key="k", value=AnyValue(string_value="x" * size))
+    span.attributes.add(key="after", value=AnyValue(int_value=1))
     raw = span.SerializeToString()
-    assert len(raw) == size
-    assert (span_fields(raw) is None) == (size > _MAX_SIZE)
+    assert in_one_pass(raw) == parsed(raw)
+
+
+def test_a_span_with_more_attributes_than_are_read_is_left_to_protobuf() -> None:
+    span = data.span(1)
+    span.attributes.extend(KeyValue(key=f"k{number}") for number in range(MAX_ATTRIBUTES))
+    assert in_one_pass(span.SerializeToString()) == parsed(span.SerializeToString())
+    span.attributes.add(key="one more")
+    assert span_fields(span.SerializeToString()) is None
