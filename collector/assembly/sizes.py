@@ -24,8 +24,6 @@ SCORED_SPAN: Final = 500
 """What is kept of a span in a verdict that waits to be confirmed."""
 SHORT: Final = 4 << 10
 """A span of up to this many bytes counts as twice what was received, a longer one as what is kept of it."""
-_ATTRIBUTE: Final = 100
-_STRUCTURED: Final = 16  # objects take about this many times the bytes they were decoded from
 _MAX_RESOURCE: Final = 64 << 10  # of a decoded resource, whatever was received
 
 
@@ -33,14 +31,29 @@ def span_bytes(span: GenAISpan, received: int) -> int:
     """Returns about how many bytes a decoded span takes; ``received`` is how many it was decoded from."""
     if received <= SHORT:
         return SPAN + 2 * received
-    size = SPAN + _ATTRIBUTE * len(span.attributes)
+    size = SPAN + value_bytes(span.attributes)
     content = (span.content.output, span.content.tool_definitions) if span.content is not None else ()
-    for value in (span.arguments, span.output, span.history, span.user_input, *content):
+    # The user's message is often the history itself.
+    user_input = None if span.user_input is span.history else span.user_input
+    for value in (span.arguments, span.output, span.history, user_input, *content):
+        if value is not None:
+            size += value_bytes(value)
+    return size
+
+
+def value_bytes(value: object) -> int:
+    """Returns how many bytes a value takes with all that is in it. Of a text, which is the usual value, it is known at once."""
+    # Looked at, and not guessed from what was received: of a long message a list of its calls may be all that is kept.
+    size, stack = 0, [value]
+    while stack:
+        node = stack.pop()
         # Python keeps one, two or four bytes a character, as the widest one needs: the length alone does not tell.
-        if type(value) is str:
-            size += getsizeof(value)  # of one string: constant time
-        elif value is not None:
-            size += _STRUCTURED * received
+        size += getsizeof(node)
+        if isinstance(node, dict):
+            stack += node.keys()
+            stack += node.values()
+        elif isinstance(node, (list, tuple)):
+            stack += node
     return size
 
 

@@ -144,13 +144,22 @@ def pipeline() -> dict[str, Any]:
 
 def compared() -> dict[str, Any]:
     """The same load through this collector and others."""
-    found = list(peers.compare())
+    return {"peers": _compared(end_to_end.REFERENCE, "13-span traces")}
+
+
+def content() -> dict[str, Any]:
+    """The same with spans that have the messages of the model and the results of tools, 18 kB each."""
+    return {"content": _compared(end_to_end.CONTENT, "traces with their messages")}
+
+
+def _compared(mix: end_to_end.Mix, traffic: str) -> list[tuple[str, float, float, float]]:
+    found = list(peers.compare(mix))
     columns = ("system", "spans per CPU-second", "relative", "delivered", "MiB")
-    table = Table(*columns, title=f"Python {platform.python_version()}")
+    table = Table(*columns, title=f"Python {platform.python_version()}, {traffic}")
     for name, rate, share, rss in found:
         table.add_row(name, f"{rate:,.0f}", f"{rate / found[0][1]:.2f}", f"{share:.4f}", f"{rss:.0f}")
     _CONSOLE.print(table)
-    return {"peers": found}
+    return found
 
 
 def scorers() -> dict[str, Any]:
@@ -169,6 +178,7 @@ PARTS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "kafka": kafka,
     "pipeline": pipeline,
     "peers": compared,
+    "content": content,
     "scorers": scorers,
 }
 

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import Any, NamedTuple
 
@@ -15,22 +15,34 @@ import grpc
 import psutil
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from tests.bench import content
 from tests.bench.load import EPOCH, RULES, SPANS_PER_REQUEST, attribute, request, requests
 from tests.bench.pacing import sleep_until, wait_until_arrived, wait_until_steady
 from tests.bench.sink import PROBE, Sink
 from tests.collector_process import CollectorProcess
 
 EXPORT_TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-_POOL = 150
 _IN_FLIGHT = 4
 _QUIET = 0.02  # of a CPU: what an idle collector takes
 _SETTLED = 4.0  # seconds after which nothing more comes: held spans have left
 _PROBE_EVERY = 0.01  # seconds
 
 
-def endless_requests() -> Iterator[bytes]:
+class Mix(NamedTuple):
+    """What is sent: requests that are repeated, each of so many spans, and the rules that score them."""
+
+    pool: Callable[[], list[bytes]]
+    spans_per_request: int
+    rules: str
+
+
+REFERENCE = Mix(lambda: requests(150), SPANS_PER_REQUEST, RULES)
+CONTENT = Mix(lambda: content.requests(20), content.SPANS_PER_TRACE, content.RULES)
+
+
+def endless_requests(mix: Mix = REFERENCE) -> Iterator[bytes]:
     """Yield requests forever; no trace id is repeated."""
-    pool = requests(_POOL)
+    pool = mix.pool()
     for epoch in itertools.count(1):
         fresh = epoch.to_bytes(8, "big")
         yield from (raw.replace(EPOCH, fresh) for raw in pool)
@@ -75,16 +87,16 @@ def throughput(seconds: float = 20.0, spool: str | dict[str, Any] = "memory", **
         return {**measured, "ready_seconds": collector.ready_seconds}
 
 
-def measure(sink: Sink, target: Target, seconds: float) -> dict[str, float]:
+def measure(sink: Sink, target: Target, seconds: float, mix: Mix = REFERENCE) -> dict[str, float]:
     """Measure a collector at full load: spans per CPU-second and per second, share delivered, memory idle and after."""
     wait_until_steady(lambda: cpu_seconds(target.pid), _QUIET)
     idle = rss_mib(target.pid)
-    stream = endless_requests()
-    warm = _send(target.grpc, stream, 3.0)  # caches and connections
+    stream, spans_per_request = endless_requests(mix), mix.spans_per_request
+    warm = _send(target.grpc, stream, 3.0, spans_per_request)  # caches and connections
     wait_until_arrived(lambda: sink.counts()[0], warm, _SETTLED)
     spans_before, cpu_before = sink.counts()[0], cpu_seconds(target.pid)
     started = time.monotonic()
-    sent = _send(target.grpc, stream, seconds)
+    sent = _send(target.grpc, stream, seconds, spans_per_request)
     sending = time.monotonic() - started
     wait_until_arrived(lambda: sink.counts()[0], spans_before + sent, _SETTLED)
     spans, events, _ = sink.counts()
@@ -99,7 +111,7 @@ def measure(sink: Sink, target: Target, seconds: float) -> dict[str, float]:
     }
 
 
-def _send(port: int, stream: Iterator[bytes], seconds: float) -> int:
+def _send(port: int, stream: Iterator[bytes], seconds: float, spans_per_request: int) -> int:
     """Send as fast as the collector accepts. Returns the number of spans."""
     until, sent = time.monotonic() + seconds, 0
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -109,11 +121,11 @@ def _send(port: int, stream: Iterator[bytes], seconds: float) -> int:
             in_flight.add(export.future(next(stream), timeout=30))
             if len(in_flight) >= _IN_FLIGHT:
                 done, in_flight = _wait_for_some(in_flight)
-                sent += SPANS_PER_REQUEST * done
+                sent += done
         while in_flight:
             done, in_flight = _wait_for_some(in_flight)
-            sent += SPANS_PER_REQUEST * done
-    return sent
+            sent += done
+    return sent * spans_per_request
 
 
 def _wait_for_some(in_flight: set[Any]) -> tuple[int, set[Any]]:

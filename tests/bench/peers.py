@@ -15,7 +15,8 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench.end_to_end import Target, collector_to, measure
+from tests.bench.end_to_end import REFERENCE, Mix, Target, collector_to, measure
+from tests.bench.load import RULES
 from tests.bench.sink import Sink
 from tests.collector_process import free_port
 from tests.waiting import wait_for
@@ -40,8 +41,8 @@ Start = Callable[[Sink], AbstractContextManager[Target]]
 
 
 @contextmanager
-def _rightcall(sink: Sink, *, python: str) -> Iterator[Target]:
-    with collector_to(sink, "memory", python=python) as collector:
+def _rightcall(sink: Sink, *, python: str, rules: str) -> Iterator[Target]:
+    with collector_to(sink, "memory", rules, python=python) as collector:
         yield Target(collector.pid, collector.grpc)
 
 
@@ -85,11 +86,11 @@ def _listens(port: int) -> bool:
     return True
 
 
-def present() -> dict[str, Start]:
+def present(rules: str = RULES) -> dict[str, Start]:
     """What can be compared here, by name."""
-    found: dict[str, Start] = {"rightcall": partial(_rightcall, python=sys.executable)}
+    found: dict[str, Start] = {"rightcall": partial(_rightcall, python=sys.executable, rules=rules)}
     if COMPILED.exists():
-        found["rightcall, compiled"] = partial(_rightcall, python=str(COMPILED.absolute()))
+        found["rightcall, compiled"] = partial(_rightcall, python=str(COMPILED.absolute()), rules=rules)
     if _OTELCOL.exists():
         found["groupbytrace"] = partial(_otelcol, processors=_GROUPED, names="groupbytrace, batch")
         found["otelcol"] = _otelcol
@@ -98,13 +99,15 @@ def present() -> dict[str, Start]:
     return found
 
 
-def compare(rounds: int = _ROUNDS, seconds: float = _SECONDS) -> Iterator[tuple[str, float, float, float]]:
+def compare(
+    mix: Mix = REFERENCE, rounds: int = _ROUNDS, seconds: float = _SECONDS
+) -> Iterator[tuple[str, float, float, float]]:
     """Yield for each system the medians of spans per CPU-second, of the share delivered, and of MiB resident after the load."""
     results: dict[str, list[dict[str, float]]] = {}
     for _ in range(rounds):
-        for name, start in present().items():
+        for name, start in present(mix.rules).items():
             with Sink() as sink, start(sink) as target:
-                results.setdefault(name, []).append(measure(sink, target, seconds))
+                results.setdefault(name, []).append(measure(sink, target, seconds, mix))
     for name, rows in results.items():
         rate, share, rss = (
             statistics.median(row[key] for row in rows)

@@ -147,6 +147,24 @@ def test_links_of_traces_without_an_agent_are_counted_too() -> None:
     assert [links_of_the_first(later) for later in (1, 30)] == [80_000, 0]
 
 
+def test_the_calls_of_a_long_message_count_as_themselves() -> None:
+    span = model(2)
+    span.output = [{"type": "tool_call", "id": "call_1", "name": "pay", "arguments": '{"amount": 7}'}]
+    assert span_bytes(span, 100_000) < 2_500, "the conversation before them was received as well, and is not kept"
+
+
+def test_a_history_that_is_also_the_user_input_is_counted_once() -> None:
+    span = model(2)
+    span.history = span.user_input = "x" * MIB
+    assert span_bytes(span, MIB + 100) < MIB + 2_000
+
+
+def test_texts_of_attributes_are_counted() -> None:
+    span = model(2)
+    span.attributes = {f"acme.{number}": "x" * 200 for number in range(100)}
+    assert span_bytes(span, 30_000) > 25_000
+
+
 @pytest.mark.parametrize("field", ["arguments", "output", "history", "user_input", "content"])
 def test_what_a_span_keeps_is_counted(field: str) -> None:
     span, text = tool(1), "x" * MIB
