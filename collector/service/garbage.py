@@ -59,12 +59,17 @@ def kept() -> Iterator[None]:
         gc.enable()
 
 
+def trim() -> None:
+    """Return free memory to the system, so that resident memory falls. Takes milliseconds."""
+    # The limiter looks at resident memory: what the allocator keeps for later counts as used there.
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc; other C libraries return it by themselves
+    if malloc_trim is not None:
+        malloc_trim(0)
+
+
 def give_back() -> None:
-    """Collect all garbage, and return free memory to the system, so that resident memory falls. Takes long."""
+    """Collect all garbage, also among what is kept for long, before free memory is returned. Takes up to half a second."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()
-    # The limiter looks at resident memory: what the allocator keeps for later counts as used there.
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc; other C libraries return it by themselves
-    if trim is not None:
-        trim(0)
+    trim()

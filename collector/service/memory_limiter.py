@@ -13,12 +13,13 @@ from functools import cache
 
 from collector.config.model import MemoryLimiterConfig
 from collector.errors import RefusedError
-from collector.service.garbage import give_back
+from collector.service.garbage import give_back, trim
 
 _log = logging.getLogger(__name__)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _STATM_SIZE = 256  # bytes; it is one line of seven numbers
-_RELIEF = 5.0  # seconds between attempts to free memory: collecting all garbage takes a while
+_COLLECTION = 5.0  # seconds between two collections of all garbage, each of which takes up to half a second
+_SHARE = 0.05  # of the time goes into returning memory to the system
 
 
 def resident_bytes() -> int:
@@ -43,12 +44,14 @@ class MemoryLimiter:
         config: MemoryLimiterConfig,
         now: Callable[[], float],
         resident: Callable[[], int] = resident_bytes,
-        relieve: Callable[[], None] = give_back,
+        trim: Callable[[], None] = trim,
+        give_back: Callable[[], None] = give_back,
     ) -> None:
-        self._interval, self._now, self._resident, self._relieve = config.check_interval, now, resident, relieve
+        self._interval, self._now, self._resident = config.check_interval, now, resident
+        self._trim, self._give_back = trim, give_back
         self._hard = config.limit_mib << 20
         self._soft = self._hard - (config.spike() << 20)
-        self._next_check = self._next_relief = 0.0
+        self._next_check = self._next_relief = self._next_collection = 0.0
         self._used = 0
         self._refusing = False
 
@@ -81,9 +84,19 @@ class MemoryLimiter:
         if now >= self._next_check:
             self._next_check = now + self._interval
             self._used = self._resident()
-            # Garbage and freed pages are resident until they are given back: that is tried before anybody is refused.
+            # What was freed is resident until it is returned: that is tried before anybody is refused.
             if self._used > self._soft and now >= self._next_relief:
-                self._next_relief = now + _RELIEF
-                self._relieve()
-                self._used = self._resident()
+                self._relieve(now)
         return self._used
+
+    def _relieve(self, begun: float) -> None:
+        """Return free memory to the system; where that is not enough, collect garbage as well, which takes longer."""
+        self._trim()
+        self._used = self._resident()
+        if self._used > self._soft and begun >= self._next_collection:
+            self._next_collection = begun + _COLLECTION
+            self._give_back()
+            self._used = self._resident()
+        now = self._now()
+        # Soon again: under load memory is freed as fast as it is taken, and until it is returned everybody is refused.
+        self._next_relief = now + (now - begun) / _SHARE
