@@ -15,7 +15,7 @@ from tests.sinks import ManualClock
 
 
 class Machine:
-    """A process whose resident memory the test sets; ``freed`` is what can be returned of it, ``garbage`` what can be collected.
+    """A process whose resident memory the test sets; ``freed`` can be returned of it, and ``garbage`` collected.
 
     To return memory takes 10 ms, to collect garbage 300 ms.
     """
