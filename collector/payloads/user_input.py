@@ -9,7 +9,7 @@ from typing import Final
 from collector.payloads.message_text import MessageText
 from collector.payloads.roles import USER_ROLES, plain_role
 from collector.payloads.tool_results import TAIL
-from collector.payloads.values import MAX_REPR, MAX_TEXT, parse_any, parse_repr
+from collector.payloads.values import MAX_REPR, MAX_TEXT, parse_any, parse_json, parse_repr
 
 # Messages as Python reprs (Haystack, LlamaIndex, AutoGen): the speaker, and the first string literal that follows.
 _REPR_SPEAKER: Final = re.compile(r"\brole=<\w+\.[A-Z]+: '|_role=<\w+\.[A-Z]+: '|\bsource='[^']+' models_usage=")
@@ -83,18 +83,41 @@ _OTHER_MARKERS: Final = (
 )  # fmt: skip
 
 
+_LONG: Final = 4_096
+"""Characters of messages of which only the newest is kept, if it is the user's."""
+_BEGINNINGS: Final = ('{"role": "user"', '{"role":"user"')
+
+
 def newest_user_input(messages: object) -> object | None:
     """Returns ``messages`` if the newest is the user's, else None: a request that follows tool results keeps no input.
 
-    No text is parsed, and only the end of a long one is searched: a run needs the input of its first request alone.
+    Only the end of a long text is searched, and of one that is a list of messages only the newest is returned: a run needs
+    no more, and in a conversation every request repeats all messages before it.
     """
     if type(messages) is str:
         tail = messages[-TAIL:] if len(messages) <= MAX_TEXT else ""
         answer = max(0, tail.rfind(_ANSWER))  # what the user said before the model's last answer is not the newest
         start = next((start for word in _USER_MARKERS if (start := tail.rfind(word, answer)) >= 0), -1)
-        return None if start < 0 or any(tail.find(word, start) >= 0 for word in _OTHER_MARKERS) else messages
+        if start < 0 or any(tail.find(word, start) >= 0 for word in _OTHER_MARKERS):
+            return None
+        return messages if len(messages) <= _LONG else _newest_alone(messages)
     if isinstance(messages, list) and messages:
         newest = messages[-1]
         is_users = not isinstance(newest, Mapping) or plain_role(newest.get("role", "user")) in USER_ROLES
         return messages if is_users else None
     return messages or None
+
+
+def _newest_alone(messages: str) -> str:
+    """Returns a list of messages as JSON without those before the user's; other texts, and others' words, unchanged.
+
+    How long they were stays in their place: it tells two conversations apart that end alike.
+    """
+    start = max(messages.rfind(word, len(messages) - TAIL) for word in _BEGINNINGS)
+    if start <= 1 or messages[0] != "[" or messages[-1] != "]":
+        return messages
+    # What is a JSON value between there and the last bracket is the last item of the list.
+    newest = messages[start:-1]
+    if _USER_TEXT.find([parse_json(newest)]) is None:  # such as an image: the text is in an earlier message
+        return messages
+    return f'[{{"omitted": {start}}}, {newest}]'

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from collector.payloads.message_text import MAX_CHARS, MAX_DEPTH, MAX_ITEMS, MAX_PARTS
 from collector.payloads.tool_results import TAIL
@@ -130,3 +131,40 @@ def test_input_is_kept_if_the_newest_message_is_the_users() -> None:
 def test_of_a_long_input_only_the_end_is_searched_and_of_one_too_long_nothing() -> None:
     assert newest_user_input(json.dumps([{"role": "user", "content": "x" * TAIL}])) is None
     assert newest_user_input("x" * MAX_TEXT + '{"role": "user", "content": "hi"}') is None
+
+
+TEXTS = st.text(max_size=8) | st.sampled_from(
+    ['{"role": "user", "content": "not said"}', "]", '"assistant"', "Current Task: x"]
+)
+PARTS = st.builds(
+    lambda kind, text: {"type": kind, "text": text}, st.sampled_from(["text", "image", "tool_result"]), TEXTS
+)
+SAID = st.builds(
+    lambda role, content: {"role": role, "content": content},
+    st.sampled_from(["user", "user", "assistant", "system"]),
+    TEXTS | st.lists(PARTS, max_size=2) | st.none(),
+)
+
+
+@given(st.lists(SAID, max_size=4), st.sampled_from([(", ", ": "), (",", ":")]), st.sampled_from(["", " ", "]", "}"]))
+def test_what_is_kept_of_a_long_input_has_the_same_words_of_the_user(
+    said: list[Any], separators: tuple[str, str], after: str
+) -> None:
+    messages = [{"role": "system", "content": "be kind. " * 1_000}, *said]
+    text = json.dumps(messages, separators=separators) + after
+    kept = newest_user_input(text)
+    if kept is not None:
+        assert user_text(kept) == user_text(text)
+
+
+def test_of_a_long_conversation_only_the_newest_message_is_kept() -> None:
+    question = {"role": "user", "content": "yes"}
+    inputs = [json.dumps([{"role": "system", "content": "x" * size}, question]) for size in (50_000, 50_001)]
+    one, other = map(newest_user_input, inputs)
+    assert user_text(one) == "yes"
+    assert len(str(one)) < 100
+    assert one != other, "they are two conversations"
+    image = json.dumps(
+        [question, {"role": "system", "content": "x" * 5_000}, {"role": "user", "content": [{"type": "image"}]}]
+    )
+    assert newest_user_input(image) == image, "the words are in an earlier message"
