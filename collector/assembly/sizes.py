@@ -24,6 +24,10 @@ SCORED_SPAN: Final = 500
 """What is kept of a span in a verdict that waits to be confirmed."""
 SHORT: Final = 4 << 10
 """A span of up to this many bytes counts as twice what was received, a longer one as what is kept of it."""
+_STRUCTURED: Final = 16  # objects take at most about this many times the bytes they were decoded from
+_LOOKED_AT: Final = (
+    1_000  # objects of one value: it is done where the span is taken, in one step with all others of a slice
+)
 _MAX_RESOURCE: Final = 64 << 10  # of a decoded resource, whatever was received
 
 
@@ -31,21 +35,23 @@ def span_bytes(span: GenAISpan, received: int) -> int:
     """Returns about how many bytes a decoded span takes; ``received`` is how many it was decoded from."""
     if received <= SHORT:
         return SPAN + 2 * received
-    size = SPAN + value_bytes(span.attributes)
+    size = SPAN + _value_bytes(span.attributes, received)
     content = (span.content.output, span.content.tool_definitions) if span.content is not None else ()
     # The user's message is often the history itself.
     user_input = None if span.user_input is span.history else span.user_input
     for value in (span.arguments, span.output, span.history, user_input, *content):
         if value is not None:
-            size += value_bytes(value)
+            size += _value_bytes(value, received)
     return size
 
 
-def value_bytes(value: object) -> int:
-    """Returns how many bytes a value takes with all that is in it. Of a text, which is the usual value, it is known at once."""
+def _value_bytes(value: object, received: int) -> int:
+    """Returns about how many bytes a value takes with all that is in it: of a text, which is the usual value, at once."""
     # Looked at, and not guessed from what was received: of a long message a list of its calls may be all that is kept.
     size, stack = 0, [value]
-    while stack:
+    for _ in range(_LOOKED_AT):
+        if not stack:
+            return size
         node = stack.pop()
         # Python keeps one, two or four bytes a character, as the widest one needs: the length alone does not tell.
         size += getsizeof(node)
@@ -54,7 +60,7 @@ def value_bytes(value: object) -> int:
             stack += node.values()
         elif isinstance(node, (list, tuple)):
             stack += node
-    return size
+    return size + _STRUCTURED * received if stack else size
 
 
 def envelope_bytes(envelope: Envelope) -> int:

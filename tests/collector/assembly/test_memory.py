@@ -153,6 +153,25 @@ def test_the_calls_of_a_long_message_count_as_themselves() -> None:
     assert span_bytes(span, 100_000) < 2_500, "the conversation before them was received as well, and is not kept"
 
 
+class Counted(str):
+    """A text that counts how often it was asked for its size."""
+
+    __slots__ = ()
+    asked = 0
+
+    def __sizeof__(self) -> int:
+        Counted.asked += 1
+        return super().__sizeof__()
+
+
+def test_of_a_value_of_many_objects_the_rest_counts_as_what_it_may_take() -> None:
+    Counted.asked = 0
+    span = model(2)
+    span.output = [[Counted("a")] * 100 for _ in range(100)]
+    assert span_bytes(span, 40_000) > 16 * 40_000
+    assert 500 < Counted.asked < 2_000
+
+
 def test_a_history_that_is_also_the_user_input_is_counted_once() -> None:
     span = model(2)
     span.history = span.user_input = "x" * MIB
