@@ -15,6 +15,7 @@ from collector.otlp.wire import item_head, split_message
 
 _LARGE: Final = 1 << 20  # bytes of a resource
 _SLICE_ITEMS: Final = 600  # more than the 512 spans of an SDK's batch
+_LARGE_ITEM: Final = 4 << 10  # bytes, of items that are not copied to be searched
 _SLICE_BYTES: Final = 2 << 20
 _FIELD_1: Final = 0x0A  # tags
 _FIELD_2: Final = 0x12
@@ -61,6 +62,15 @@ class Items:
     def __iter__(self) -> Iterator[bytes]:
         for index in range(len(self)):
             yield self[index]
+
+    @property
+    def are_large(self) -> bool:
+        """Whether they have many bytes each, on average."""
+        return len(self) > 0 and self.positions[-1] - self.positions[0] > _LARGE_ITEM * len(self)
+
+    def place(self, index: int) -> tuple[int, int]:
+        """Returns where one item begins and ends in ``raw``."""
+        return self.positions[2 * index], self.positions[2 * index + 1]
 
     def size(self, index: int) -> int:
         """Returns the bytes of one item."""

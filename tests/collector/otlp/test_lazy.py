@@ -43,6 +43,16 @@ def test_a_rare_marker_is_found_with_and_without_spans_of_the_most_common_one() 
     assert selected_ids(mixed.SerializeToString()) == [data.span_id(3), data.span_id(4)]
 
 
+@pytest.mark.parametrize("size", [10, 10_000])
+def test_a_rare_marker_is_found_in_spans_of_any_size_and_not_between_two(size: int) -> None:
+    spans = [data.span(number, parent=1, padding="x" * size) for number in range(2, 8)]
+    for span in spans[1], spans[4]:
+        span.attributes.extend(data.attributes({"openinference.span.kind": "TOOL"}))
+    # Where two meet there is a marker that neither of them has.
+    spans[2].status.message, spans[3].trace_state = "openinference.span", ".kind"
+    assert selected_ids(data.traces(*spans).SerializeToString()) == [data.span_id(3), data.span_id(6)]
+
+
 KINDS = Span.SpanKind.values()
 LONG = "a name of more than a hundred and twenty-seven characters, " * 3
 
