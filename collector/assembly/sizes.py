@@ -25,9 +25,7 @@ SCORED_SPAN: Final = 500
 SHORT: Final = 4 << 10
 """A span of up to this many bytes counts as twice what was received, a longer one as what is kept of it."""
 _STRUCTURED: Final = 16  # objects take at most about this many times the bytes they were decoded from
-_LOOKED_AT: Final = (
-    1_000  # objects of one value: it is done where the span is taken, in one step with all others of a slice
-)
+_LOOKED_AT: Final = 1_000  # objects of one value: all spans of a slice are taken in one step, which must be short
 _MAX_RESOURCE: Final = 64 << 10  # of a decoded resource, whatever was received
 
 
