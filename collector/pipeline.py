@@ -83,8 +83,8 @@ class Pipeline:
         self._telemetry, self._queue, self._clock, self._embed_ahead = telemetry, queue, clock, embed_ahead
         self._context, self._user_input = config.context, user_input
         self._dimensions = tuple(config.exporters.prometheus.dimensions)
-        self._judge_queue, budget = judge_queue, memory_budget(config)
-        self._assembler = assembler = Assembler(config.traces, budget)
+        self._judge_queue, self._budget = judge_queue, memory_budget(config)
+        self._assembler = assembler = Assembler(config.traces, self._budget)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
         self._redaction = Redaction(config.redact)
         self._results = Results(
@@ -101,7 +101,8 @@ class Pipeline:
         self._output = VerdictOutput(
             telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict, archive
         )
-        self._conversations = Conversations(config.conversations, budget.conversations)
+        self._conversations = Conversations(config.conversations, self._budget.conversations)
+        assembler.held.spare = self._spare
         self._conversation_pipeline = ConversationPipeline(
             self._conversations, rules.set, self._journal, self._output, telemetry, clock, self._wait_for,
             round(config.context.clock_skew * 1e9),
@@ -357,6 +358,12 @@ class Pipeline:
             return self._embed_ahead(texts) if self._embed_ahead is not None else 0.0
         except Exception:  # noqa: BLE001 - scoring raises it again, and it is reported there
             return 0.0
+
+    def _spare(self) -> int:
+        """Returns how many bytes open traces may take of what others leave of their shares."""
+        parts = (self._queue, self._conversations, self._judge_queue)
+        taken = sum([part.used_bytes for part in parts if part is not None])
+        return self._budget.spare(taken + self._assembler.remembered_bytes)
 
     def _settle(self, now: float, before: Occupied) -> Iterator[None]:
         """After each slice, in steps: it pays for the room that it takes, and not for what others took ``before``."""

@@ -83,6 +83,11 @@ class Assembler:
     def __len__(self) -> int:
         return len(self.open)
 
+    @property
+    def remembered_bytes(self) -> int:
+        """About how many bytes finished traces take, and those without an agent."""
+        return self._closed.bytes + self._unclaimed.used_bytes
+
     def ready(self, wall_ns: int, now: float) -> SeenFrom:
         """Returns from when on this process sees traces. None that is known by now may have begun before that."""
         self._unclaimed.mark_known()

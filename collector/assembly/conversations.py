@@ -103,6 +103,11 @@ class Conversations:
     def __len__(self) -> int:
         return len(self._open)
 
+    @property
+    def used_bytes(self) -> int:
+        """About how many bytes open and remembered conversations take."""
+        return self._bytes
+
     def add(self, run: ConversationRun, now: float) -> tuple[Conversation, Added]:
         """Add a run unless a limit is reached. Returns its conversation, and what became of the run."""
         conversation = self._reopen(run.key, now)

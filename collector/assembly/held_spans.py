@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 # What is evicted is freed only after its evaluation. So it may exceed the budget, by no more than this part of it.
 _LEAVING_SHARE = 4
 
 
+def _none() -> int:
+    return 0
+
+
 @dataclass(slots=True)
 class HeldSpans:
-    """One budget, ``traces.max_held_mib``, for the spans of open traces and of finished ones that wait for a judge."""
+    """One budget for the spans of open traces and of finished ones that wait for a judge."""
 
-    max_bytes: int
+    share: int
+    """Bytes that they may always take."""
     count: int = 0
     bytes: int = 0
     leaving: int = 0
     """Those of the bytes that are of evicted traces, and will be free once their verdicts are made."""
+    spare: Callable[[], int] = _none
+    """Returns how many bytes more they may take now, as long as nobody else needs them."""
+
+    @property
+    def max_bytes(self) -> int:
+        """Bytes that they may take now."""
+        return self.share + self.spare()
 
     def has_room(self, size: int) -> bool:
         """Whether ``size`` more bytes fit."""

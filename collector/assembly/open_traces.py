@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from collector.assembly.held_spans import HeldSpans
-from collector.assembly.packed_trace import PackedTrace, pack, unpack
+from collector.assembly.packed_trace import MAX_PACKED, SMALL, PackedTrace, pack, unpack
 from collector.assembly.trace import Trace
 
 _QUIET: Final = 5.0
@@ -99,7 +99,9 @@ class OpenTraces:
         return self._since + _QUIET if self._young or self._old else None
 
     def _pack(self, trace: Trace, now: float) -> None:
-        packed = pack(trace) if now - trace.touched >= _QUIET else None
+        # A large one is packed again after each turn, which takes longer than to take the turn: only where room is short.
+        most = MAX_PACKED if 2 * self._held.bytes > self._held.share else SMALL
+        packed = pack(trace, most) if now - trace.touched >= _QUIET else None
         if packed is None:
             self._young[trace.trace_id] = None
         else:

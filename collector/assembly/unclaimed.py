@@ -34,8 +34,13 @@ class UnclaimedTraces:
         self._lifetime, self._limit, self._max_bytes = lifetime, limit, max_bytes // 2
         self._young: dict[bytes, Unclaimed] = {}
         self._old: dict[bytes, Unclaimed] = {}
-        self._bytes = 0  # of the young ones
+        self._bytes = self._old_bytes = 0  # the latter as many as there were, whatever was claimed since
         self._since = 0.0
+
+    @property
+    def used_bytes(self) -> int:
+        """About how many bytes they take, at most."""
+        return self._bytes + self._old_bytes
 
     def add_links(self, trace_id: bytes, links: bytes, max_links: int, now: float) -> None:
         """Add parent links, unless there are ``max_links`` bytes of them."""
@@ -70,7 +75,8 @@ class UnclaimedTraces:
     def _get(self, trace_id: bytes, now: float) -> Unclaimed:
         # The old generation goes as a whole. A trace that is seen again moves to the young one, so it outlives that.
         if now - self._since > self._lifetime or len(self._young) >= self._limit or self._bytes > self._max_bytes:
-            self._old, self._young, self._since, self._bytes = self._young, {}, now, 0
+            self._old, self._young, self._since = self._young, {}, now
+            self._old_bytes, self._bytes = self._bytes, 0
         known = self._young.get(trace_id)
         if known is None:
             known = self._young[trace_id] = self.claim(trace_id)

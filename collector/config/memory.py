@@ -4,6 +4,9 @@
 requests; the rest is for what one request, one scrape or one score takes while it is worked on. Structures count bytes as
 they were received, with an allowance for the objects made of them: what they take is close to that, not equal to it, so the
 memory limiter watches the resident memory as well.
+
+Open traces may also take what all but requests leave of their shares: one that is evicted may get no verdict, and while the
+backend keeps up nearly nothing waits to be sent.
 """
 
 from __future__ import annotations
@@ -38,15 +41,24 @@ SHARES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class MemoryBudget:
-    """How many bytes each structure of `SHARES` may take; the defaults are those of a machine with plenty of memory."""
+    """How many bytes each structure of `SHARES` may take; the defaults are those of a machine with plenty of memory.
+
+    Open traces may always take ``open_traces``, and ``open_traces_most`` where nobody else needs it.
+    """
 
     requests: int = 512 << 20
     open_traces: int = 512 << 20
+    open_traces_most: int = 512 << 20
     sending_queue: int = 256 << 20
     finished_traces: int = 64 << 20
     unclaimed_traces: int = 64 << 20
     conversations: int = 64 << 20
     judging: int = 64 << 20
+
+    def spare(self, taken: int) -> int:
+        """Returns how many bytes open traces may take beyond their share while the others but requests take ``taken``."""
+        others = self.sending_queue + self.finished_traces + self.unclaimed_traces + self.conversations + self.judging
+        return max(0, min(others - taken, self.open_traces_most - self.open_traces))
 
     def shown(self) -> dict[str, int]:
         """The same in MiB, for people."""
@@ -66,4 +78,6 @@ def memory_budget(config: Config) -> MemoryBudget:
         # The smaller of the two: a setting must not promise memory that the process does not have.
         return min((config.memory_limiter.limit_mib << 20) * share.percent // 100, at_most << 20)
 
-    return MemoryBudget(**{name: size(share) for name, share in SHARES.items()})
+    sizes = {name: size(share) for name, share in SHARES.items()}
+    most = sum(sizes.values()) - sizes["requests"]
+    return MemoryBudget(**sizes, open_traces_most=min(most, config.traces.max_held_mib << 20))

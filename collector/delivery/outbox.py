@@ -45,6 +45,12 @@ class Outbox:
         return sum(len(outlet.queue) for outlet in self._outlets)
 
     @property
+    def used_bytes(self) -> int:
+        """Bytes of memory that the requests of all queues take."""
+        # A request in several queues takes its memory once, and counts in each of them.
+        return sum([outlet.queue.used_bytes for outlet in self._outlets])
+
+    @property
     def full(self) -> bool:
         """Whether senders should be asked to slow down."""
         return any(outlet.queue.full for outlet in self._outlets)

@@ -25,6 +25,10 @@ class Outgoing(Protocol):
     """Takes the requests that leave."""
 
     @property
+    def used_bytes(self) -> int:
+        """Bytes of memory that they take."""
+
+    @property
     def full(self) -> bool:
         """Whether senders should be asked to slow down."""
 
@@ -68,7 +72,7 @@ class SendingQueue:
         self._waiting: deque[ExportRequest] = deque()
         self._sending: set[ExportRequest] = set()
         self._joins = joins
-        self._bytes = self._waiting_bytes = 0  # the first without those that only the spool has
+        self._bytes = self._waiting_bytes = 0
         self.spans = 0
         """Spans in requests that were put and not acknowledged or dropped yet, durable or not."""
         self.dropped = 0
@@ -83,6 +87,11 @@ class SendingQueue:
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._sending)
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of memory that its requests take, without those that only the spool has."""
+        return self._bytes
 
     @property
     def full(self) -> bool:

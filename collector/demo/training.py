@@ -52,7 +52,7 @@ def train() -> None:
 class _Nowhere:
     """Takes all that leaves, and keeps none of it."""
 
-    full = False
+    full, used_bytes = False, 0
 
     def put(self, request: ExportRequest, *, ahead: bool = False) -> None:
         pass

@@ -127,6 +127,11 @@ class JudgeQueue:
     # ---- called by the pipeline
 
     @property
+    def used_bytes(self) -> int:
+        """About how many bytes the runs take that wait for the judge."""
+        return self._bytes
+
+    @property
     def has_judge(self) -> bool:
         """Whether there is a judge to ask."""
         return self._guarded is not None

@@ -15,6 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from prometheus_client import generate_latest
 
 from collector.assembly.trace import Trace
+from collector.component import ExportRequest
 from collector.config.exporters import SendingQueueConfig
 from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
@@ -578,6 +579,20 @@ def test_open_traces_and_results_that_wait_share_one_budget(tmp_path: Path) -> N
     for number in range(2):
         bench.send(data.agent(1, trace_id=bytes([number + 1]) * 16, padding="x" * (300 << 10)))
     assert [verdict.release for verdict in bench.verdicts] == ["evicted"]
+
+
+def test_open_traces_take_what_others_leave_and_give_it_back(tmp_path: Path) -> None:
+    mib, exporters = 1 << 20, {"otlp": {"endpoint": "backend:4317"}}
+    bench = Bench(
+        tmp_path, memory_limiter={"limit_mib": 100}, exporters=exporters
+    )  # 15 MiB for open traces, 25 for others
+    for number in range(60):
+        bench.send(data.agent(1, trace_id=bytes([number + 1]) * 16, padding="x" * mib))
+        bench.queue.drop_pending()
+    assert 35 <= bench.pipeline.open_traces <= 40
+    bench.queue.put(ExportRequest("logs", bytes(25 * mib), 1))
+    bench.pipeline.advance(budget=60.0)
+    assert 12 <= bench.pipeline.open_traces <= 15
 
 
 def test_spans_of_unknown_tracers_are_read_whole_and_counted_by_scope(bench: Bench) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from collector.assembly.assembler import Assembler, Disposition
 from collector.assembly.packed_trace import PackedTrace
+from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
 from collector.model.genai_span import Role
+from collector.otlp.lazy import Envelope
 from tests import otlp_data as data
 from tests.assembling import CONFIG, add, due, genai_span
 from tests.harness import Bench
@@ -42,6 +44,19 @@ def test_a_trace_is_packed_once_it_has_been_quiet_for_a_while() -> None:
     assert packed(assembler) == 0
     pack_quiet(assembler, 10)
     assert (packed(assembler), len(assembler)) == (3, 3)
+
+
+def test_a_large_trace_is_packed_only_where_room_is_short() -> None:
+    for mib, is_packed in ((4, False), (1, True)):
+        assembler = Assembler(PATIENT, MemoryBudget(open_traces=mib << 20))
+        span = genai_span(2, 1)
+        span.output = "said " * (60 << 10)  # 0.3 MiB, and as much again as it was received
+        assembler.add(trace_id(1), span.span_id, span, span.output.encode(), Envelope(b"", b""), 0)
+        pack_quiet(assembler, 10)
+        assert packed(assembler) == is_packed
+        trace = assembler.open.get(trace_id(1))
+        assert trace is not None
+        assert trace.spans[span_id(2)].output == span.output
 
 
 def test_a_trace_whose_spans_go_on_arriving_is_not_packed() -> None:

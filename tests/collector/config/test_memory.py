@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from collector.config.memory import SHARES, MemoryBudget, memory_budget
 from collector.config.model import Config, MemoryLimiterConfig
 from tests.collector import memory_table
@@ -27,8 +29,19 @@ def test_little_memory_is_shared_out() -> None:
     small = budget(200, exporters={"otlp": {"endpoint": "x:4317"}})
     assert small.shown() == {
         "requests": 40, "open_traces": 30, "sending_queue": 16, "finished_traces": 16, "unclaimed_traces": 8,
-        "conversations": 6, "judging": 4,
+        "conversations": 6, "judging": 4, "open_traces_most": 80,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("taken", "spare"), [(0, 50), (20, 30), (50, 0), (60, 0)])
+def test_open_traces_may_take_what_others_leave(taken: int, spare: int) -> None:
+    assert budget(200, exporters={"otlp": {"endpoint": "x:4317"}}).spare(taken * MIB) == spare * MIB
+
+
+def test_open_traces_never_take_more_than_their_setting() -> None:
+    asked = budget(200, traces={"max_held_mib": 40})
+    assert (asked.open_traces, asked.open_traces_most, asked.spare(0)) == (30 * MIB, 40 * MIB, 10 * MIB)
+    assert budget(200, traces={"max_held_mib": 20}).spare(0) == 0
 
 
 def test_with_plenty_of_memory_the_settings_decide() -> None:
