@@ -237,15 +237,16 @@ class Pipeline:
         return max(0.0, min((deadline for deadline in deadlines if deadline is not None), default=now + 1.0) - now)
 
     def evict(self, count: int = 100, budget: float = 0.01) -> None:
-        """Release the oldest traces and conversations as they are, because the memory limit is reached.
+        """Release traces and conversations as they are, because the memory limit is reached.
 
         Up to ``count`` of them, for about ``budget`` seconds.
         """
         until = self._clock.now() + budget
-        for trace in self._assembler.open.oldest(count):
+        for _ in range(count):
             # What is leaving counts to no limit any more, and is evaluated soon.
-            if not trace.leaving:
-                self._traces.evict(trace)
+            if (trace := self._assembler.open.next_to_evict()) is None:
+                break
+            self._traces.evict(trace)
             if self._clock.now() >= until:
                 break
         self._conversation_pipeline.release("evicted", count)
@@ -264,7 +265,7 @@ class Pipeline:
         """Release every open trace as it is, and leave conversations open."""
         # Evaluations in slices work on snapshots. Their traces are still open, so the loop below releases them whole.
         self._traces.abandon()
-        for trace in self._assembler.open.oldest():
+        for trace in self._assembler.open.all():
             self._traces.release(trace, release)
         self._traces.count_all()
 
@@ -283,7 +284,7 @@ class Pipeline:
         """
         self._traces.abandon()
         batch, count = Batch("traces"), 0
-        for trace in self._assembler.open.oldest():
+        for trace in self._assembler.open.all():
             # What holds nothing has been forwarded already, all of it.
             if trace.held and not self._traces.release_if_sure(trace):
                 for _, raw, envelope in trace.held_spans():

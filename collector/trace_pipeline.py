@@ -133,6 +133,9 @@ class TracePipeline:
 
     def evict(self, trace: Trace) -> None:
         """Release a trace as it is because of a limit; a large one soon, or unscored if too many are to be released."""
+        # To read the messages of a turn takes longer than all else. Where spans tell of its calls, that is not done again.
+        if trace.evicted and trace.told_by_spans and not trace.evaluating:
+            self._assembler.drop_histories(trace)
         if not _is_large(trace):
             self.release(trace, "evicted")
         # The trace whose evaluation is in progress may always leave:
@@ -327,11 +330,11 @@ class TracePipeline:
         else:
             # In this order: the journal has to know that the trace is closed before `_export` tells it that results were sent.
             export = self._record(trace, evaluation)
-            if trace.histories and not _is_known_by_results(evaluation):
+            if trace.histories and not _has_told_calls(evaluation):
                 self._assembler.drop_histories(trace)  # large, and no evidence that a revision would need
-            evicted = self._assembler.close(trace, evaluation.past)
+            forgotten = self._assembler.close(trace, evaluation.past, evaluation.release)
             if self._journal is not None:
-                self._journal.close(trace, evicted)
+                self._journal.close(trace, forgotten)
             self._export(export, evaluation)
 
     def _give_to_snapshot(self, done: _InSlices, evaluation: _Evaluation) -> None:
@@ -340,12 +343,13 @@ class TracePipeline:
         export = self._record(trace, evaluation)
         # The tombstone is made of the snapshot, and `_record` has put the new verdicts into the trace.
         snapshot.verdicts = trace.verdicts
-        self._assembler.close_snapshot(trace, snapshot, self._clock.now(), evaluation.past)
+        self._assembler.close_snapshot(trace, snapshot, self._clock.now(), evaluation.past, evaluation.release)
         if self._journal is not None:
             self._journal.close(snapshot, (), done.rows)
         self._export(export, evaluation)
 
     def _record(self, trace: Trace, evaluation: _Evaluation) -> HeldExport:
+        trace.told_by_spans = evaluation.release == "evicted" and _is_told_by_spans(evaluation.runs)
         self._output.record(trace, evaluation.scored.given, self._clock.now() - evaluation.started)
         export = HeldExport(trace.trace_id, evaluation.spans, evaluation.events)
         if self.rules.submits:
@@ -373,10 +377,15 @@ class TracePipeline:
 _MAX_COUNTED: Final = 100  # verdicts counted in one step
 
 
-def _is_known_by_results(evaluation: _Evaluation) -> bool:
+def _has_told_calls(evaluation: _Evaluation) -> bool:
     if evaluation.past is not None:
         return evaluation.past.has_told_calls
     return any(call.known_by == "result" for run in evaluation.runs for call in run.trajectory.calls)
+
+
+def _is_told_by_spans(runs: Sequence[Run]) -> bool:
+    known_by = {call.known_by for run in runs for call in run.trajectory.calls}
+    return known_by == {"span"}
 
 
 def _is_awaited(runs: Sequence[Run]) -> bool:

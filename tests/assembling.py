@@ -30,4 +30,4 @@ def due(assembler: Assembler, now: float) -> list[tuple[bytes, Due]]:
 
 
 def opened(assembler: Assembler, trace_id: bytes = TRACE) -> Trace:
-    return next(trace for trace in assembler.open.oldest() if trace.trace_id == trace_id)
+    return next(trace for trace in assembler.open.all() if trace.trace_id == trace_id)

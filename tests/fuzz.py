@@ -122,7 +122,7 @@ class Target:
     def crash(self) -> None:
         """Crash and recover from the spool: every record can be read, and every open trace is still known, open or closed."""
         self.write()
-        before = list(self.pipeline._assembler.open.oldest())
+        before = list(self.pipeline._assembler.open.all())
         self._file.close()
         self._begin()
         recover(self.pipeline)

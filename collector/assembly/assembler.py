@@ -64,7 +64,7 @@ class Occupied(NamedTuple):
 
 
 class Assembler:
-    """All open traces, oldest first, and the traces remembered after their verdict."""
+    """All open traces, and the traces remembered after their verdict."""
 
     def __init__(self, config: TracesConfig, budget: MemoryBudget = MemoryBudget()) -> None:  # noqa: B008 - frozen
         # Read at each span or trace: an attribute of a configuration takes several times as long.
@@ -148,9 +148,8 @@ class Assembler:
         is_open = trace.state is TraceState.OPEN  # most are, and stay so
         if not is_open:
             trace.apply(TraceEvent.ARRIVED)
-        trace.touched = now
-        if trace.waiting:
-            self._resume(trace)
+        if trace.touched != now or trace.waiting:  # not for each: nearly all spans of a trace come side by side
+            self._touch(trace, now)
         late = not is_open and self._has_verdict(trace, span)
         if late and trace.seen:  # the calls it would be scored with are gone: its verdict stays as it is
             trace.seen[key] = False
@@ -219,13 +218,10 @@ class Assembler:
         return Occupied(len(self.open) - self._leaving, self.held.bytes - self.held.leaving)
 
     def over_limit(self, before: Occupied = Occupied()) -> Trace | None:  # noqa: B008 - a tuple
-        """The oldest trace if a limit is exceeded, and by more than it was ``before``.
-
-        Release it as evicted, or call ``leave``.
-        """
+        """The trace to evict if a limit is exceeded, and by more than it was ``before``: release it, or call ``leave``."""
         now = self.occupied()
         if now.traces > max(self._max_open, before.traces) or now.bytes > max(self.held.max_bytes, before.bytes):
-            return self.open.oldest_to_stay()
+            return self.open.next_to_evict()
         return None
 
     def leave(self, trace: Trace, *, always: bool = False) -> bool:
@@ -258,20 +254,21 @@ class Assembler:
         """Whether the trace has its verdict and is remembered."""
         return trace_id in self._closed
 
-    def close(self, trace: Trace, past: Past | None = None) -> Sequence[Trace]:
+    def close(self, trace: Trace, past: Past | None = None, release: str = "root") -> Sequence[Trace]:
         """Drop all of the trace but what recognises late spans. Returns the traces that are not remembered any more.
 
-        ``past`` is what a later turn of it depends on.
+        ``past`` is what a later turn of it depends on, ``release`` why it closes.
         """
         trace.apply(TraceEvent.RELEASED)
+        trace.release = release
         self.drop(trace)
         trace.drop_held()
         trace.awaited = b""
         trace.set_past(past)
-        evicted = self._closed.add(trace)
-        for old in evicted:
+        forgotten = self._closed.add(trace)
+        for old in forgotten:
             self._scored.add(old)
-        return evicted
+        return forgotten
 
     def drop(self, trace: Trace) -> None:
         """Let a trace be no longer open; of one that is read again elsewhere, nothing else is left."""
@@ -282,7 +279,9 @@ class Assembler:
         self.held.count -= len(trace.held)
         self.held.bytes -= sum([len(raw) for raw in trace.held.values()]) + trace.size
 
-    def close_snapshot(self, trace: Trace, snapshot: Trace, now: float, past: Past | None = None) -> None:
+    def close_snapshot(
+        self, trace: Trace, snapshot: Trace, now: float, past: Past | None = None, release: str = "root"
+    ) -> None:
         """Close the trace as it was in ``snapshot``. The spans it has had since are those of a trace reopened by them."""
         trace.apply(TraceEvent.RELEASED)
         trace.apply(TraceEvent.ARRIVED)
@@ -293,7 +292,8 @@ class Assembler:
         self.held.count -= len(snapshot.held)
         self.held.bytes += trace.set_past(past)
         trace.awaited = b""
-        trace.opened, trace.waiting = now, ""
+        trace.opened, trace.waiting, trace.release = now, "", release
+        self.open.add(trace)
         self._deadlines.schedule(trace.trace_id, now + self._settle)
 
     def drop_histories(self, trace: Trace) -> None:
@@ -316,6 +316,8 @@ class Assembler:
         if seen_from is not None and not known.before_ready:
             seen_from.trace_arrived(now)
             trace.seen_from = seen_from
+        # An earlier part of it, that is not remembered any more.
+        trace.truncated = self._scored.has_begun(trace_id)
         for root in known.roots:
             trace.spans[root.span_id] = root
         self._count(trace, TRACE + known.size)
@@ -344,18 +346,20 @@ class Assembler:
     def _leave_out(self, trace: Trace, now: float) -> Disposition:
         """Forward a span of a trace that is full; if it is open, its verdict says that something is missing."""
         if trace.state is not TraceState.CLOSED:
-            trace.truncated, trace.touched = True, now
-            if trace.waiting:
-                self._resume(trace)
+            trace.truncated = True
+            self._touch(trace, now)
         return Disposition.LEFT_OUT
 
     def _is_full(self, trace: Trace) -> bool:
         return len(trace.spans) + len(trace.seen) >= self._max_spans
 
-    def _resume(self, trace: Trace) -> None:
-        """Wait no longer: something arrived, and the trace is due when it is quiet again."""
-        self._end_wait(trace)
-        self._deadlines.schedule(trace.trace_id, self._deadline(trace))
+    def _touch(self, trace: Trace, now: float) -> None:
+        """Note that something arrived for an open trace: it waits no longer, and is due when it is quiet again."""
+        trace.touched = now
+        self.open.entries.move_to_end(trace.trace_id)
+        if trace.waiting:
+            self._end_wait(trace)
+            self._deadlines.schedule(trace.trace_id, self._deadline(trace))
 
     def _end_wait(self, trace: Trace) -> None:
         """Wait no longer, and forget what the trace was scored as."""

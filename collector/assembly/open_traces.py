@@ -1,10 +1,16 @@
-"""The open traces, oldest first: those that have been quiet for a while are packed, until something is looked for in them."""
+"""The open traces: those that have been quiet for a while are packed, until something is looked for in them.
+
+Which of them goes first when a limit is reached decides what is lost. Were it the oldest, a collector with a fifth too many
+agents would have no whole run: each would be evicted shortly before its end. So a trace that was evicted before goes first,
+because its verdict is made already and others can still be whole; then the one that has been quiet longest, whose end may
+never come.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain
 from typing import Final
 
 from collector.assembly.held_spans import HeldSpans
@@ -23,7 +29,8 @@ class OpenTraces:
 
     def __init__(self, held: HeldSpans) -> None:
         self.entries: OrderedDict[bytes, Trace | PackedTrace] = OrderedDict()
-        """All of them, as they are: to look at their deadlines."""
+        """All of them, as they are, the one that has been quiet longest first."""
+        self._evicted: OrderedDict[bytes, None] = OrderedDict()  # those that were evicted before, and came back
         self._held = held
         self._young: dict[bytes, None] = {}
         self._old: dict[bytes, None] = {}
@@ -39,13 +46,16 @@ class OpenTraces:
         return self._unpack(entry) if isinstance(entry, PackedTrace) else entry
 
     def add(self, trace: Trace) -> None:
-        """Add the newest open trace."""
+        """Add a trace that is open from now on."""
         self.entries[trace.trace_id] = trace
         self._young[trace.trace_id] = None
+        if trace.evicted:
+            self._evicted[trace.trace_id] = None
 
     def remove(self, trace: Trace) -> None:
         """Remove a trace that was got from here."""
         del self.entries[trace.trace_id]
+        self._evicted.pop(trace.trace_id, None)
 
     def unpack(self, trace_ids: Iterable[bytes]) -> Iterator[None]:
         """Unpack those of these traces that are packed, in steps of up to a millisecond."""
@@ -61,20 +71,22 @@ class OpenTraces:
         if not isinstance(entry, PackedTrace):
             return None
         del self.entries[trace_id]
+        self._evicted.pop(trace_id, None)
         self._held.count -= entry.held
         self._held.bytes -= entry.size
         return entry.held
 
-    def oldest(self, count: int | None = None) -> Iterator[Trace]:
-        """Yield the ``count`` oldest traces, or all of them, oldest first: those that are still open when their turn comes."""
+    def all(self) -> Iterator[Trace]:
+        """Yield all traces that are still open when their turn comes."""
         # One after the other: a hundred thousand of them, all unpacked, might not fit.
-        for trace_id in list(islice(self.entries, count)):
+        for trace_id in list(self.entries):
             if (trace := self.get(trace_id)) is not None:
                 yield trace
 
-    def oldest_to_stay(self) -> Trace | None:
-        """Returns the oldest trace that is not leaving already."""
-        for entry in self.entries.values():
+    def next_to_evict(self) -> Trace | None:
+        """Returns the trace to evict first, of those that are not leaving already."""
+        for trace_id in chain(self._evicted, self.entries):
+            entry = self.entries[trace_id]
             if isinstance(entry, PackedTrace):
                 return self._unpack(entry)
             if not entry.leaving:

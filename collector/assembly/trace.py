@@ -50,6 +50,7 @@ _EMPTY: Final = cast("MutableMapping[Any, Any]", MappingProxyType({}))
 """What most traces never have: shared, and read-only for that reason."""
 
 
+_WHOLE: Final = ("", "root")
 _RECORDED: Final = (Role.TOOL, Role.MODEL)
 """What an agent does, as opposed to what encloses that."""
 _BEGINNING: Final = 512
@@ -125,6 +126,10 @@ class Trace:
     """Tells what of it may have begun unseen; None if all of it is seen, as after a restart with a spool that has it."""
     leaving: int
     """Its bytes, if it is evicted once that is done: it counts to no limit any more."""
+    release: str
+    """Why its latest verdict was given, as in `Verdict.release`; "" if it has none."""
+    told_by_spans: bool
+    """Whether its latest verdict was on calls, and spans told of all of them."""
 
     # Written out: that of a dataclass stays interpreted in the compiled build.
     def __init__(
@@ -141,7 +146,8 @@ class Trace:
     ) -> None:
         self.trace_id, self.opened, self.touched, self.links, self.state = trace_id, opened, touched, links, state
         self.size, self.truncated, self.seen = size, truncated, seen
-        self.due, self.waiting, self.unconfirmed, self.evaluating, self.leaving = 0.0, "", None, False, 0
+        self.due, self.waiting, self.unconfirmed = 0.0, "", None
+        self.evaluating, self.leaving, self.release, self.told_by_spans = False, 0, "", False
         self.spans, self.has_agent, self.resource, self.seen_from = {}, False, None, None
         self.held, self.envelope, self.past, self.awaited = {}, None, None, b""
         self.known_parents, self.links_read, self.recent, self.recent_read = None, 0, None, 0
@@ -240,6 +246,16 @@ class Trace:
     def was_held(self, key: bytes | int) -> bool:
         """Whether a known span is held, or was."""
         return key in self.held or self.seen.get(key, False) or (key in self.spans and self.spans[key].annotatable)
+
+    @property
+    def evicted(self) -> bool:
+        """Whether its latest verdict was given because of a limit: what comes later of it is not worth another's place."""
+        return self.release == "evicted"
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether its latest verdict was given while spans were missing: what comes later may be the rest of a run."""
+        return self.release not in _WHOLE
 
     def apply(self, event: TraceEvent) -> None:
         """Change state. Raises ValueError, and changes nothing, if the event cannot happen in this state."""

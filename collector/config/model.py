@@ -40,7 +40,7 @@ class TracesConfig(Section):
     confirm: Duration = Field(6.0, description="quiet time after which a fail is given that a late span could change")
     idle_timeout: Duration = Field(30.0, description="quiet time after which any trace is released")
     max_duration: Duration = Field(600.0, description="age at which any trace is released")
-    max_open: int = Field(100_000, ge=1, description="traces; the oldest is released beyond it")
+    max_open: int = Field(100_000, ge=1, description="traces; the one quiet longest is released beyond it")
     max_spans: int = Field(10_000, ge=1, description="GenAI spans kept per trace")
     max_held_mib: int = Field(512, ge=1, description="size of all open traces, and of results that wait for a judge")
     remember: int = Field(10_000, ge=0, description="finished traces kept to recognize late and duplicate spans")

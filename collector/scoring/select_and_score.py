@@ -21,6 +21,10 @@ from scorers import CompiledRule, Doubt, RuleContext, RuleSet
 
 TENANT_ATTRIBUTES = ("rightcall.tenant", "tenant.id")
 _WHOLE_TRACE = b""  # in place of an anchor: the verdict on a whole trace
+_TRUNCATED = Doubt(
+    "truncated",
+    sentence="its trace has more spans than traces.max_spans, or an earlier part that is no longer remembered",
+)
 _TORN = Doubt("torn_trace", sentence="it may have begun before this process could see it: other spans may be elsewhere")
 
 
@@ -58,10 +62,11 @@ class Scoring:
     def verdicts_of(self, trace: Trace, runs: Sequence[Run], release: str) -> Scored:
         """Returns the verdicts on the runs of a trace that have none yet, or whose calls or rule have changed since."""
         scored, beginnings = Scored(), Beginnings(trace)
+        cut = _runs_with_dropped_spans(trace, runs) if trace.seen else frozenset()
         for run in runs:
             checkpoint()
-            if trace.truncated:
-                _add_doubt(run, Doubt("truncated", sentence="the trace has more spans than traces.max_spans"))
+            if trace.truncated or run.span_id in cut:
+                _add_doubt(run, _TRUNCATED)
             if beginnings.may_be_missing(run.span_id):
                 _add_doubt(run, _TORN)
             _find_intent(run, self.rules)
@@ -109,6 +114,20 @@ def verdict_of_run(run: Run, rules: RuleSet) -> Verdict:
     run = replace(run)  # an intent that these rules find in the user's words is theirs
     _find_intent(run, rules)
     return next(_score(run, _rules_for(run, rules, "run"), "run", "end_of_input", 0))
+
+
+def _runs_with_dropped_spans(trace: Trace, runs: Sequence[Run]) -> frozenset[bytes]:
+    """Returns the anchors of the runs below which there are spans of which only the ids are known."""
+    parents, anchors, visited = trace.parents(), {run.span_id for run in runs}, set[bytes]()
+    found = set[bytes]()
+    for key in trace.seen:
+        at = key if isinstance(key, bytes) else b""  # a log record is below nothing
+        while at and at not in visited and at not in anchors:
+            visited.add(at)
+            at = parents.get(at, b"")
+        if at in anchors:
+            found.add(at)
+    return frozenset(found)
 
 
 def _add_doubt(run: Run, doubt: Doubt) -> None:

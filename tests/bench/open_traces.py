@@ -67,7 +67,7 @@ def measure(count: int) -> OpenTraces:
         before = resident_bytes()
         _receive(pipeline, count, clock)
         taken, opened = resident_bytes() - before, pipeline.open_traces
-        held = sum(len(raw) for trace in pipeline._assembler.open.oldest() for raw in trace.held.values())
+        held = sum(len(raw) for trace in pipeline._assembler.open.all() for raw in trace.held.values())
         each, young = (taken - held) / opened, YoungGarbage()
         while pipeline.open_traces:
             clock[0] += _OPEN_FOR / 1000

@@ -75,7 +75,7 @@ def bytes_per_open_trace() -> float:
     gc.collect()
     after = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    traces = list(target._assembler.open.oldest())
+    traces = list(target._assembler.open.all())
     held = sum(len(raw) for trace in traces for raw in trace.held.values())
     return (after - before - held) / len(traces)
 

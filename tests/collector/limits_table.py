@@ -52,7 +52,7 @@ SETTINGS = {
     "traces.idle_timeout":
         "collector/test_pipeline.py::test_a_run_whose_anchor_never_comes_is_released_idle_and_not_counted",
     "traces.max_duration": "collector/assembly/test_assembler.py::test_nothing_outlives_max_duration",
-    "traces.max_open": "collector/test_pipeline.py::test_too_many_traces_evict_the_oldest",
+    "traces.max_open": "collector/test_pipeline.py::test_too_many_traces_evict_the_one_quiet_longest",
     "traces.max_spans": "collector/assembly/test_assembler.py::test_a_trace_without_end_is_bounded_and_marked",
     "traces.max_held_mib": "collector/test_pipeline.py::test_open_traces_and_results_that_wait_share_one_budget",
     "traces.remember": "collector/assembly/test_assembler.py::test_only_so_many_finished_traces_are_remembered",

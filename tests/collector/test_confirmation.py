@@ -65,7 +65,7 @@ def test_what_waits_to_be_confirmed_is_scored_once_and_counts_as_memory(bench: B
     held = assembler.held.bytes
     bench.wait(SETTLE + 0.5)
     assert assembler.held.bytes > held
-    (trace,) = assembler.open.oldest()
+    (trace,) = assembler.open.all()
     _, _, scored, _ = trace.unconfirmed
     bench.wait(CONFIRM)
     assert bench.verdicts[0] is scored.verdicts[0]

@@ -252,13 +252,29 @@ def test_draining_scores_what_is_open(bench: Bench) -> None:
     assert len(bench.out()) == 4
 
 
-def test_too_many_traces_evict_the_oldest(tmp_path: Path) -> None:
+def test_too_many_traces_evict_the_one_quiet_longest(tmp_path: Path) -> None:
     bench = Bench(tmp_path, traces={"max_open": 2})
     for number in range(3):
         trace_id = bytes([number + 1]) * 16
         bench.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.agent(1, trace_id=trace_id))
     assert [(verdict.run.trace_id[0], verdict.release) for verdict in bench.verdicts] == [(1, "evicted")]
     assert bench.value("traces_open") == 2
+
+
+def test_with_a_fifth_too_many_agents_most_runs_are_whole(tmp_path: Path) -> None:
+    agents, most = 24, 20
+    bench = Bench(tmp_path, traces={"max_open": most})
+    trace_ids = [bytes([number + 1]) * 16 for number in range(agents)]
+    for step in range(6):
+        for trace_id in trace_ids:
+            bench.send(data.tool(step + 2, 1, "get_weather", at=step, trace_id=trace_id))
+            bench.wait(0.25)
+    for trace_id in trace_ids:
+        bench.send(data.agent(1, trace_id=trace_id))
+    bench.wait(5)
+    evicted = {verdict.run.trace_id for verdict in bench.verdicts if verdict.release == "evicted"}
+    assert len(evicted) <= agents - most + 1
+    assert {verdict.run.trace_id for verdict in bench.verdicts if verdict.release == "root"} >= {*trace_ids} - evicted
 
 
 def test_a_span_that_is_not_protobuf_is_rejected_and_the_rest_taken(bench: Bench) -> None:

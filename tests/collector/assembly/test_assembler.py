@@ -176,7 +176,7 @@ def test_a_new_run_in_an_old_trace_is_held() -> None:
     assert add(assembler, genai_span(11, 9, role=Role.AGENT), 50) is Disposition.HELD
 
 
-def test_the_oldest_trace_goes_when_there_are_too_many_or_they_hold_too_much() -> None:
+def test_a_trace_goes_when_there_are_too_many_or_they_hold_too_much() -> None:
     assembler = Assembler(TracesConfig(max_open=1))
     add(assembler, genai_span(1), 0)
     assert assembler.over_limit() is None
@@ -186,6 +186,37 @@ def test_the_oldest_trace_goes_when_there_are_too_many_or_they_hold_too_much() -
     assembler.link({TRACE: [span_id(1), bytes(8)]}, 0)
     assembler.add(TRACE, span_id(1), genai_span(1), bytes((1 << 20) + 1), ENVELOPE, 0)
     assert assembler.over_limit() is opened(assembler)
+
+
+def evicted_from(assembler: Assembler) -> int:
+    """The number of the trace that goes first, which is evicted."""
+    trace = assembler.open.next_to_evict()
+    assert trace is not None
+    assembler.close(trace, release="evicted")
+    return int.from_bytes(trace.trace_id)
+
+
+def test_the_trace_that_has_been_quiet_longest_goes_first() -> None:
+    assembler = Assembler(CONFIG)
+    for now, number in enumerate((1, 2, 3, 4, 2, 1, 4)):
+        add(assembler, genai_span(now + 1), now, number.to_bytes(16))
+    assert [evicted_from(assembler) for _ in range(4)] == [3, 2, 1, 4]
+    assert assembler.open.next_to_evict() is None
+
+
+def test_a_trace_that_was_evicted_and_comes_back_goes_before_all_others() -> None:
+    assembler = Assembler(CONFIG)
+    for number in (1, 2, 3):
+        add(assembler, genai_span(1), number, number.to_bytes(16))
+    assert evicted_from(assembler) == 1
+    add(assembler, genai_span(2), 4, (1).to_bytes(16))
+    assert evicted_from(assembler) == 1
+    add(assembler, genai_span(3), 5, (1).to_bytes(16))
+    assembler.close(
+        opened(assembler, (1).to_bytes(16))
+    )  # with a verdict of its own: it is a trace like any other again
+    add(assembler, genai_span(4), 6, (1).to_bytes(16))
+    assert [evicted_from(assembler) for _ in range(3)] == [2, 3, 1]
 
 
 def test_a_trace_without_end_is_bounded_and_marked() -> None:
@@ -232,7 +263,7 @@ def test_whatever_comes_every_held_span_leaves_exactly_once(
         for trace, _ in assembler.due(now):
             left += [(trace.trace_id, span) for span in trace.held]
             assembler.close(trace)
-    for trace in assembler.open.oldest():
+    for trace in assembler.open.all():
         left += [(trace.trace_id, span) for span in trace.held]
         assembler.close(trace)
     assert sorted(left) == sorted(held)

@@ -53,7 +53,7 @@ def test_an_open_trace_counts_what_it_keeps_and_not_only_what_it_holds() -> None
     for number in range(1, 4):
         add(assembler, number, model(2, "x" * (4 * MIB)), 4 * MIB + 100)
         assert (assembler.over_limit() is None) == (number < 3)
-    finish(assembler, assembler.open.oldest())
+    finish(assembler, assembler.open.all())
     assert assembler.held.bytes == 0
 
 
@@ -84,7 +84,7 @@ def test_inputs_that_are_dropped_count_no_more() -> None:
         span.history = "said before " * 50_000 + "x" * number
         add(assembler, 1, span, 700_000)
     assert 600_000 < assembler.held.bytes < 700_000, "the longest input has what the others repeat"
-    (trace,) = assembler.open.oldest()
+    (trace,) = assembler.open.all()
     assembler.drop_histories(trace)
     assert assembler.held.bytes < 20_000
 
@@ -93,7 +93,7 @@ def test_finished_traces_lose_their_spans_oldest_first() -> None:
     assembler = Assembler(TracesConfig(), MemoryBudget(finished_traces=10 * MIB))
     for number in range(1, 6):
         add(assembler, number, tool(2, "x" * (4 * MIB)), 4 * MIB + 100)
-    traces = list(assembler.open.oldest())
+    traces = list(assembler.open.all())
     assert finish(assembler, traces) == []
     assert [len(trace.spans) for trace in traces] == [0, 0, 0, 1, 1]
     assert [add(assembler, number, tool(2), 100) for number in range(1, 6)] == [Disposition.DUPLICATE] * 5
@@ -106,7 +106,7 @@ def test_finished_traces_lose_their_spans_oldest_first() -> None:
 def test_a_finished_trace_too_large_to_remember_is_recognised_still() -> None:
     assembler = Assembler(TracesConfig(), MemoryBudget(finished_traces=MIB))
     add(assembler, 1, tool(2, "x" * (4 * MIB)), 4 * MIB + 100)
-    finish(assembler, assembler.open.oldest())
+    finish(assembler, assembler.open.all())
     assert add(assembler, 1, tool(2), 100) is Disposition.DUPLICATE
     assert assembler.held.bytes == 0
 
@@ -117,7 +117,7 @@ def test_where_even_the_ids_are_too_many_the_oldest_finished_traces_are_forgotte
     for number in range(1, 5):
         for span in range(2, 3_000):
             add(assembler, number, tool(span), 100)
-        forgotten += finish(assembler, assembler.open.oldest())
+        forgotten += finish(assembler, assembler.open.all())
     assert [trace.trace_id for trace in forgotten] == [trace_id(1), trace_id(2)]
     assert assembler.was_scored(trace_id(1), span_id(1))
 
@@ -131,7 +131,7 @@ def test_traces_without_an_agent_are_forgotten_when_they_take_too_much() -> None
             root.user_input = "x" * MIB
             add(assembler, number, root, MIB + 100)
         add(assembler, 1, tool(2), 100)
-        return len(next(assembler.open.oldest()).spans) == 2
+        return len(next(assembler.open.all()).spans) == 2
 
     assert [root_of_the_first(later) for later in (1, 20)] == [True, False]
 
@@ -142,7 +142,7 @@ def test_links_of_traces_without_an_agent_are_counted_too() -> None:
         for number in range(1, later + 2):
             assembler.link({trace_id(number): [span_id(span) for span in range(10_000)]}, 0)
         add(assembler, 1, tool(2), 100)
-        return len(next(assembler.open.oldest()).links)
+        return len(next(assembler.open.all()).links)
 
     assert [links_of_the_first(later) for later in (1, 30)] == [80_000, 0]
 

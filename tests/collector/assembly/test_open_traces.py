@@ -92,9 +92,9 @@ def test_a_packed_trace_counts_as_what_it_takes() -> None:
         entry.size for entry in assembler.open.entries.values() if isinstance(entry, PackedTrace)
     )
     assert assembler.held.bytes < before
-    assert len(list(assembler.open.oldest())) == 3
+    assert len(list(assembler.open.all())) == 3
     assert (assembler.held.bytes, packed(assembler)) == (before, 0)
-    for trace in assembler.open.oldest():
+    for trace in assembler.open.all():
         assembler.close(trace)
     assert (assembler.held.bytes, assembler.held.count) == (0, 0)
 
@@ -125,7 +125,7 @@ def test_a_packed_trace_is_due_as_it_would_have_been() -> None:
     assert due(late, 30) == due(early, 30) != []
 
 
-def test_the_oldest_trace_is_evicted_whether_it_is_packed_or_not() -> None:
+def test_the_trace_quiet_longest_is_evicted_whether_it_is_packed_or_not() -> None:
     assembler = Assembler(TracesConfig(max_open=2, settle=100.0, idle_timeout=200.0))
     for number in (1, 2):
         add(assembler, genai_span(2, 1), 0, trace_id(number))
@@ -134,26 +134,32 @@ def test_the_oldest_trace_is_evicted_whether_it_is_packed_or_not() -> None:
     evicted = assembler.over_limit()
     assert evicted is not None
     assert evicted.trace_id == trace_id(1)
-    assembler.close(evicted)
+    assembler.close(evicted, release="evicted")
     assert (assembler.over_limit(), packed(assembler)) == (None, 1)
+    add(assembler, genai_span(3, 1), 11, trace_id(1))
+    pack_quiet(assembler, 25)
+    assert packed(assembler) == 3
+    again = assembler.over_limit()
+    assert again is not None
+    assert (again.trace_id, again.evicted) == (trace_id(1), True)
 
 
-def test_the_oldest_traces_are_unpacked_one_after_the_other() -> None:
+def test_traces_are_unpacked_one_after_the_other() -> None:
     assembler = filled(5)
     pack_quiet(assembler, 10)
-    for trace in assembler.open.oldest():
+    for trace in assembler.open.all():
         assert packed(assembler) + len(assembler) <= 9
         assembler.close(trace)
     assert len(assembler) == 0
 
 
-def test_a_trace_that_goes_before_its_turn_is_not_among_the_oldest() -> None:
+def test_a_trace_that_goes_before_its_turn_is_not_among_them() -> None:
     assembler = filled(3)
-    oldest = assembler.open.oldest()
-    first, second = next(oldest), assembler.open.get(trace_id(2))
+    traces = assembler.open.all()
+    first, second = next(traces), assembler.open.get(trace_id(2))
     assert second is not None
     assembler.close(second)
-    assert [first.trace_id, *(trace.trace_id for trace in oldest)] == [trace_id(1), trace_id(3)]
+    assert [first.trace_id, *(trace.trace_id for trace in traces)] == [trace_id(1), trace_id(3)]
 
 
 def test_traces_are_unpacked_in_steps() -> None:

@@ -159,7 +159,7 @@ def test_every_recorded_run_gets_the_same_verdict_from_a_packed_trace(tmp_path: 
 def test_every_recorded_trace_is_the_same_afterwards(tmp_path: Path) -> None:
     recorded.unpack(tmp_path)
     bench = with_all_recordings(tmp_path)
-    found = list(bench.pipeline._assembler.open.oldest())
+    found = list(bench.pipeline._assembler.open.all())
     packed = 0
     for trace in found:
         if pack(trace) is not None:
@@ -171,7 +171,7 @@ def test_every_recorded_trace_is_the_same_afterwards(tmp_path: Path) -> None:
 def test_a_trace_of_the_reference_mix_takes_at_most_1_kib_beyond_what_it_holds(tmp_path: Path) -> None:
     bench = Bench(tmp_path, traces=MANY)
     bench.pipeline.receive("traces", requests(1)[0].replace(EPOCH, b"00000001"), "grpc")
-    found = list(bench.pipeline._assembler.open.oldest())
+    found = list(bench.pipeline._assembler.open.all())
     assert len(found) == SPANS_PER_REQUEST // SPANS_PER_TRACE
     for trace in found[:-1]:  # the last one goes on in the next request
         packed = pack(trace)

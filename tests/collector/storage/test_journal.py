@@ -108,6 +108,20 @@ def test_a_new_run_in_a_trace_from_before_a_restart_is_scored(tmp_path: Path) ->
     life.close()
 
 
+def test_a_run_of_which_calls_were_scored_before_a_restart_is_incomplete(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.send(data.tool(2, 1, "get_weather", at=1))
+    life.write()
+    life.settle(40)
+    life.crash()
+    life.send(data.tool(3, 1, "send_email", at=2), data.agent(1, at=0))
+    life.write()
+    life.settle(10)
+    (event,) = life.events()
+    assert (event["gen_ai.evaluation.score.label"], event["rightcall.doubts"]) == ("incomplete", ["truncated"])
+    life.close()
+
+
 def test_context_that_came_before_the_agent_survives_too(tmp_path: Path) -> None:
     """The server span with the route, and a plain step between agent and tool, each in a request of its own."""
     life = Life(tmp_path)

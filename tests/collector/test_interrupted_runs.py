@@ -1,0 +1,118 @@
+"""Runs of which a part was released before they ended: they are scored as a whole, or known not to be whole."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests import otlp_data as data
+from tests.harness import Bench
+
+FIRST, LAST = data.tool(2, 1, "get_weather", at=1), data.tool(3, 1, "send_email", at=2)
+AGENT = data.agent(1)
+MIB = 1 << 20
+
+
+def other(number: int, **values: Any) -> list[Span]:
+    """A run of another trace that is whole."""
+    trace_id = bytes([number + 100]) * 16
+    return [data.tool(2, 1, "get_weather", trace_id=trace_id, **values), data.agent(1, trace_id=trace_id)]
+
+
+def verdicts_on(bench: Bench) -> list[tuple[str, str, list[str]]]:
+    return [
+        (verdict.release, verdict.label, list(verdict.doubts))
+        for verdict in bench.verdicts
+        if verdict.run.trace_id == data.TRACE
+    ]
+
+
+def test_a_run_that_goes_on_after_it_was_idle_is_scored_whole(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.send(FIRST)
+    bench.wait(40)
+    bench.send(LAST, AGENT)
+    bench.wait(4)
+    assert verdicts_on(bench)[1:] == [("root", "pass", [])]
+
+
+@pytest.mark.parametrize("remember", [1, 10_000])
+def test_a_run_that_goes_on_when_its_beginning_is_forgotten_has_no_sure_verdict(tmp_path: Path, remember: int) -> None:
+    """Its trace is not remembered at all, or of its spans only the ids are."""
+    bench = Bench(tmp_path, traces={"remember": remember}, memory_limiter={"limit_mib": 64})
+    bench.send(FIRST)
+    bench.wait(40)
+    for number in range(3):
+        bench.send(*other(number, gen_ai__tool__call__arguments=json.dumps({"city": "x" * (2 * MIB)})))
+        bench.wait(4)
+    bench.send(LAST, AGENT)
+    bench.wait(40)
+    assert verdicts_on(bench)[1:] == [("root", "incomplete", ["truncated"])]
+
+
+def test_a_new_run_in_a_finished_trace_that_is_forgotten_is_scored(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, traces={"remember": 1})
+    bench.send(FIRST, LAST, AGENT)
+    bench.wait(4)
+    for number in range(3):
+        bench.send(*other(number))
+        bench.wait(4)
+    bench.send(data.tool(12, 11, "get_weather", at=51), data.tool(13, 11, "send_email", at=52), data.agent(11, at=50))
+    bench.wait(4)
+    assert verdicts_on(bench) == [("root", "pass", []), ("root", "pass", [])]
+
+
+def chat(number: int, *told: str) -> Span:
+    """A request to a model, in which it is told of these calls."""
+    messages: list[dict[str, Any]] = [{"role": "user", "parts": [{"type": "text", "content": f"request {number}"}]}]
+    for name in told:
+        call = {"type": "tool_call", "id": f"call_{name}", "name": name, "arguments": {}}
+        answer = {"type": "tool_call_response", "id": f"call_{name}", "response": "done"}
+        messages += [{"role": "assistant", "parts": [call]}, {"role": "tool", "parts": [answer]}]
+    said: dict[str, Any] = {"gen_ai__operation__name": "chat", "gen_ai__input__messages": json.dumps(messages)}
+    return data.span(number, 1, "chat", at=number, **said)
+
+
+def test_calls_of_which_only_messages_tell_are_read_however_often_the_run_is_evicted(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, traces={"max_open": 1})
+    for number, span in enumerate((chat(2), chat(3, "get_weather"), chat(4, "send_email"))):
+        bench.send(span)
+        bench.send(*other(number))
+    bench.send(AGENT)
+    bench.wait(40)
+    *evicted, last = verdicts_on(bench)
+    assert [release for release, _, _ in evicted] == ["evicted"] * 3
+    assert last[1:] == ("pass", [])
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 6), st.sampled_from([1, 2, 100]),
+    st.lists(st.tuples(st.integers(0, 7), st.sampled_from([0.25, 0.5, 3.0, 40.0])), min_size=40, max_size=60),
+)  # fmt: skip
+def test_however_short_room_is_no_run_that_is_right_fails(
+    tmp_path_factory: pytest.TempPathFactory, most: int, remember: int, order: list[tuple[int, float]]
+) -> None:
+    bench = Bench(tmp_path_factory.mktemp("rules"), traces={"max_open": most, "remember": remember})
+    left = {
+        number: [
+            data.tool(2, 1, "get_weather", at=1, trace_id=bytes([number + 1]) * 16),
+            data.tool(3, 1, "send_email", at=2, trace_id=bytes([number + 1]) * 16),
+            data.agent(1, trace_id=bytes([number + 1]) * 16),
+        ]
+        for number in range(8)
+    }
+    for number, pause in order:
+        if left[number]:
+            bench.send(left[number].pop(0))
+        bench.wait(pause)
+    bench.pipeline.drain("shutdown")
+    labels = Counter(verdict.label for verdict in bench.verdicts)
+    assert labels["fail"] == labels["error"] == 0
