@@ -133,9 +133,6 @@ class TracePipeline:
 
     def evict(self, trace: Trace) -> None:
         """Release a trace as it is because of a limit; a large one soon, or unscored if too many are to be released."""
-        # To read the messages of a turn takes longer than all else. Where spans tell of its calls, that is not done again.
-        if trace.evicted and trace.told_by_spans and not trace.evaluating:
-            self._assembler.drop_histories(trace)
         if not _is_large(trace):
             self.release(trace, "evicted")
         # The trace whose evaluation is in progress may always leave:
@@ -349,7 +346,6 @@ class TracePipeline:
         self._export(export, evaluation)
 
     def _record(self, trace: Trace, evaluation: _Evaluation) -> HeldExport:
-        trace.told_by_spans = evaluation.release == "evicted" and _is_told_by_spans(evaluation.runs)
         self._output.record(trace, evaluation.scored.given, self._clock.now() - evaluation.started)
         export = HeldExport(trace.trace_id, evaluation.spans, evaluation.events)
         if self.rules.submits:
@@ -381,11 +377,6 @@ def _has_told_calls(evaluation: _Evaluation) -> bool:
     if evaluation.past is not None:
         return evaluation.past.has_told_calls
     return any(call.known_by == "result" for run in evaluation.runs for call in run.trajectory.calls)
-
-
-def _is_told_by_spans(runs: Sequence[Run]) -> bool:
-    known_by = {call.known_by for run in runs for call in run.trajectory.calls}
-    return known_by == {"span"}
 
 
 def _is_awaited(runs: Sequence[Run]) -> bool:

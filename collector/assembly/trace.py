@@ -128,8 +128,6 @@ class Trace:
     """Its bytes, if it is evicted once that is done: it counts to no limit any more."""
     release: str
     """Why its latest verdict was given, as in `Verdict.release`; "" if it has none."""
-    told_by_spans: bool
-    """Whether its latest verdict was on calls, and spans told of all of them."""
 
     # Written out: that of a dataclass stays interpreted in the compiled build.
     def __init__(
@@ -147,7 +145,7 @@ class Trace:
         self.trace_id, self.opened, self.touched, self.links, self.state = trace_id, opened, touched, links, state
         self.size, self.truncated, self.seen = size, truncated, seen
         self.due, self.waiting, self.unconfirmed = 0.0, "", None
-        self.evaluating, self.leaving, self.release, self.told_by_spans = False, 0, "", False
+        self.evaluating, self.leaving, self.release = False, 0, ""
         self.spans, self.has_agent, self.resource, self.seen_from = {}, False, None, None
         self.held, self.envelope, self.past, self.awaited = {}, None, None, b""
         self.known_parents, self.links_read, self.recent, self.recent_read = None, 0, None, 0

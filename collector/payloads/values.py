@@ -36,9 +36,9 @@ MAX_NAME: Final = 256
 """How much of a name or an id is kept."""
 _SPACE: Final = " \n\r\t"
 _REPR_PARTS: Final = ",:([{"
-_STRINGS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+_QUOTED: Final = re.compile(rb'"[^"]*"')
 _AS_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_NO_MARKS: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _BETWEEN_OBJECTS: Final = re.compile(r"\}\s{0,8}\{")
 
 
@@ -245,7 +245,11 @@ def _is_json_too_deep(text: str) -> bool:
     if not _may_be_too_deep(text):
         return False
     # By its brackets, level by level: to walk over its values takes longer than to parse them.
-    brackets = _STRINGS.sub("", text).encode("ascii", "ignore").translate(_AS_SQUARE, _NO_BRACKETS)
+    if "\\" in text:
+        text = text.replace("\\\\", "").replace('\\"', "")
+    # Two quotes side by side now enclose no bracket, or are between two texts: without them the same brackets are in texts.
+    marks = text.encode("ascii", "ignore").translate(_AS_SQUARE, _NO_MARKS).replace(b'""', b"")
+    brackets = _QUOTED.sub(b"", marks) if b'"' in marks else marks
     for _ in range(MAX_DEPTH):
         brackets = brackets.replace(b"[]", b"")
         if not brackets:

@@ -16,20 +16,36 @@ class CallIds:
     """The ids of the calls that spans requested, executed, and were told of: messages prove by them what belongs together."""
 
     def __init__(self, *runs: RunSpans) -> None:
-        self.requested: set[str | None] = set()
-        self.known: set[str | None] = set()
-        """Executed, or told of."""
-        for run in runs:
-            self.add(run)
+        self._requested: set[str | None] = set()
+        self._known: set[str | None] = set()
+        self._unread = list(runs)
 
     def add(self, run: RunSpans) -> None:
-        """Add the ids of ``run``."""
-        if run.models:
-            self.requested |= {call.id for call in requested_calls(sorted(run.models, key=by_start))} - {None}
-        self.known |= {execution[0].call_id for execution in run.executions} - {None}
-        for model in run.models:
-            if model.history is not None:
-                self.known |= {call.id for call in calls_in_history(model.history)} - {None}
+        """Add the ids of ``run``, whose spans must not be taken from it."""
+        self._unread.append(run)
+
+    @property
+    def requested(self) -> set[str | None]:
+        """The ids of what was requested."""
+        self._read()
+        return self._requested
+
+    @property
+    def known(self) -> set[str | None]:
+        """The ids of what was executed, or told of."""
+        self._read()
+        return self._known
+
+    def _read(self) -> None:
+        # On demand: to read messages takes longer than all else, and where one span is missing there is nothing to compare.
+        unread, self._unread = self._unread, []
+        for run in unread:
+            if run.models:
+                self._requested |= {call.id for call in requested_calls(sorted(run.models, key=by_start))} - {None}
+            self._known |= {execution[0].call_id for execution in run.executions} - {None}
+            for model in run.models:
+                if model.history is not None:
+                    self._known |= {call.id for call in calls_in_history(model.history)} - {None}
 
     def match(self, other: CallIds) -> bool:
         """Whether one of the two requested what the other executed or was told of."""
@@ -58,6 +74,8 @@ class Owners:
     def of(self, ids: CallIds) -> list[RunSpans]:
         """Returns the runs that requested what is known by these ids, or know what these requested."""
         found: dict[int, RunSpans] = {}
+        if not (self._requested or self._known):
+            return []
         for by_id, wanted in ((self._requested, ids.known), (self._known, ids.requested)):
             for call_id in wanted:
                 found |= by_id.get(call_id, {})
