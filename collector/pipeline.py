@@ -361,7 +361,7 @@ class Pipeline:
             return 0.0
 
     def _spare(self) -> int:
-        """Returns how many bytes open traces may take of what others leave of their shares."""
+        """Returns how many bytes open traces may take beyond their share, of what others leave of theirs."""
         parts = (self._queue, self._conversations, self._judge_queue)
         taken = sum([part.used_bytes for part in parts if part is not None])
         return self._budget.spare(taken + self._assembler.remembered_bytes)

@@ -5,8 +5,9 @@ requests; the rest is for what one request, one scrape or one score takes while 
 they were received, with an allowance for the objects made of them: what they take is close to that, not equal to it, so the
 memory limiter watches the resident memory as well.
 
-Open traces may also take what all but requests leave of their shares: one that is evicted may get no verdict, and while the
-backend keeps up nearly nothing waits to be sent.
+Open traces may also take half of what all but requests leave of their shares: one that is evicted may get no verdict, and
+while the backend keeps up nearly nothing waits to be sent. The other half is for requests after all: freed memory is often
+still resident when large ones come, and with 512 MiB these were refused.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class MemoryBudget:
     def spare(self, taken: int) -> int:
         """Returns how many bytes open traces may take beyond their share while the others but requests take ``taken``."""
         others = self.sending_queue + self.finished_traces + self.unclaimed_traces + self.conversations + self.judging
-        return max(0, min(others - taken, self.open_traces_most - self.open_traces))
+        return max(0, min((others - taken) // 2, self.open_traces_most - self.open_traces))
 
     def shown(self) -> dict[str, int]:
         """The same in MiB, for people."""
@@ -79,5 +80,6 @@ def memory_budget(config: Config) -> MemoryBudget:
         return min((config.memory_limiter.limit_mib << 20) * share.percent // 100, at_most << 20)
 
     sizes = {name: size(share) for name, share in SHARES.items()}
-    most = sum(sizes.values()) - sizes["requests"]
+    others = sum(sizes.values()) - sizes["requests"] - sizes["open_traces"]
+    most = sizes["open_traces"] + others // 2
     return MemoryBudget(**sizes, open_traces_most=min(most, config.traces.max_held_mib << 20))
