@@ -599,9 +599,8 @@ def test_open_traces_and_results_that_wait_share_one_budget(tmp_path: Path) -> N
 
 def test_open_traces_take_half_of_what_others_leave_and_give_it_back(tmp_path: Path) -> None:
     mib, exporters = 1 << 20, {"otlp": {"endpoint": "backend:4317"}}
-    bench = Bench(
-        tmp_path, memory_limiter={"limit_mib": 100}, exporters=exporters
-    )  # 15 MiB for open traces, 25 for others
+    # Of 100 MiB, 15 are for open traces, and 25 for others than requests.
+    bench = Bench(tmp_path, memory_limiter={"limit_mib": 100}, exporters=exporters)
     for number in range(60):
         bench.send(data.agent(1, trace_id=bytes([number + 1]) * 16, padding="x" * mib))
         bench.queue.drop_pending()
