@@ -354,7 +354,7 @@ def _amount(value: float, name: str) -> str:
     for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if ("BYTES" in name or "METADATA" in name) and value % size == 0:
             return f"{value // size:,} {unit}"
-    return f"{value:,g}"
+    return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
 
 
 def _constants_of(path: Path) -> Iterator[tuple[str, str]]:
