@@ -20,7 +20,7 @@ from collector.model.genai_span import GenAISpan, Role
 SMALL: Final = 64 << 10
 """Bytes, as the assembler counts them, up to which it costs next to nothing to pack a trace."""
 MAX_PACKED: Final = 1 << 20
-"""Of the largest trace that is packed: to pack it takes about 2 ms."""
+"""Bytes of the largest trace that is packed, as the assembler counts them: to pack it takes about 2 ms."""
 _NOT_PLAIN: Final = ("role", "resource", "refusal", "tool_results", "attributes", "content")
 _PLAIN: Final = tuple(field.name for field in fields(GenAISpan) if field.name not in _NOT_PLAIN)
 _plain_of: Final = attrgetter(*_PLAIN)

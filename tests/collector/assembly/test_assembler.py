@@ -212,9 +212,8 @@ def test_a_trace_that_was_evicted_and_comes_back_goes_before_all_others() -> Non
     add(assembler, genai_span(2), 4, (1).to_bytes(16))
     assert evicted_from(assembler) == 1
     add(assembler, genai_span(3), 5, (1).to_bytes(16))
-    assembler.close(
-        opened(assembler, (1).to_bytes(16))
-    )  # with a verdict of its own: it is a trace like any other again
+    # With a verdict that no limit forced it is a trace like any other again.
+    assembler.close(opened(assembler, (1).to_bytes(16)))
     add(assembler, genai_span(4), 6, (1).to_bytes(16))
     assert [evicted_from(assembler) for _ in range(3)] == [2, 3, 1]
 
