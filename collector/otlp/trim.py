@@ -17,12 +17,16 @@ _KEY, _VALUE, _STRING = 0x0A, 0x12, 0x0A  # tags of KeyValue and AnyValue
 _NOT_A_SPAN = b"\xff"
 _FLOOD = 100_000  # attributes or events; protobuf takes 5 ms to make an object of each
 _FLOOD_BYTES = 2 * _FLOOD  # no field has fewer than two
+_FLOOD_TAGS = bytes((_ATTRIBUTE, _EVENT))
 
 
 def may_be_flood(span: bytes) -> bool:
     """Whether a span may have so many attributes or events that to parse it would take long."""
     # Tags are counted as the letters that they are, which is quick. Texts have such letters as well, but hardly so many.
-    return len(span) > _FLOOD_BYTES and (span.count(_ATTRIBUTE) > _FLOOD or span.count(_EVENT) > _FLOOD)
+    # Both together first: that takes one pass, which is quicker than to count one of them.
+    if len(span) <= _FLOOD_BYTES or len(span) - len(span.translate(None, _FLOOD_TAGS)) <= _FLOOD:
+        return False
+    return span.count(_ATTRIBUTE) > _FLOOD or span.count(_EVENT) > _FLOOD
 
 
 def trim(span: bytes) -> bytes:

@@ -72,10 +72,10 @@ def spans(count: int, span: str = json.dumps(SPAN)) -> bytes:
 
 
 def test_large_requests_are_converted_like_small_ones() -> None:
-    large = spans(3_000)
-    assert large.count(b",") > otlp_json._QUICK
+    large = spans(6_000)
+    assert large.count(b",") > otlp_json._QUICK_VALUES
     (span,) = data.all_spans(to_protobuf("traces", spans(1)))
-    assert data.all_spans(to_protobuf("traces", large)) == [span] * 3_000
+    assert data.all_spans(to_protobuf("traces", large)) == [span] * 6_000
 
 
 @pytest.mark.parametrize("nested", [b"[" * 60_000 + b"]" * 60_000, b'{"a":' * 60_000 + b"1" + b"}" * 60_000])
