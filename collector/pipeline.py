@@ -18,6 +18,7 @@ from typing import Final
 from collector import dialects
 from collector.assembly.assembler import Assembler, Occupied
 from collector.assembly.conversations import ConversationRun, Conversations
+from collector.assembly.refused_traces import RefusedTraces
 from collector.clock import Clock, PausableTime
 from collector.component import ExportRequest, Rejected, Signal
 from collector.config.memory import memory_budget
@@ -85,6 +86,7 @@ class Pipeline:
         self._dimensions = tuple(config.exporters.prometheus.dimensions)
         self._judge_queue, self._budget = judge_queue, memory_budget(config)
         self._assembler = assembler = Assembler(config.traces, self._budget)
+        self.refused = RefusedTraces(clock.now)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
         self._redaction = Redaction(config.redact)
         self._results = Results(
@@ -140,7 +142,7 @@ class Pipeline:
             ContextSettings(
                 route, intent, skew_ns, user_input=user_input, content=reads_content, dimensions=self._dimensions
             ),
-            Scoring(rules.set, skew_ns, self._assembler.was_scored),
+            Scoring(rules.set, skew_ns, self._assembler.was_scored, self.refused.__contains__),
             collects_runs=rules.set.has_scope("conversation") and self.offsets is None,
             submits=self._judge_queue is not None and rules.set.has_judges(),
             version=next(self._versions),
@@ -195,9 +197,8 @@ class Pipeline:
 
     def refuse(self, transport: str, error: CollectorError) -> None:
         """Count a request that was not accepted."""
-        metric = self._telemetry.receiver_refused_spans
         receiver = "kafka" if transport == "kafka" else "otlp"
-        self._telemetry.child(metric, receiver, transport, error.reason).inc()
+        self._telemetry.child(self._telemetry.receiver_refused_spans, receiver, transport, error.reason).inc()
 
     # ---- over time: called by the service
 

@@ -270,14 +270,19 @@ class TracePipeline:
         rules: Rules = self.rules
         runs: Sequence[Run] = ()
         try:
-            # Any new span would have cleared `unconfirmed`, so the runs
-            # are still right. After a reload they are scored anew.
-            if due is Due.CONFIRMED and trace.unconfirmed is not None and trace.unconfirmed[0] is rules:
+            was_refused = due in (Due.SETTLED, Due.CONFIRMED) and rules.scoring.was_refused(trace.trace_id)
+            # Any new span would have cleared `unconfirmed`: the runs are still right. After a reload they are scored anew.
+            if (
+                due is Due.CONFIRMED
+                and not was_refused
+                and trace.unconfirmed is not None
+                and trace.unconfirmed[0] is rules
+            ):
                 return self._with_results(evaluation, *trace.unconfirmed)
             runs, past = turn or self._rebuild(evaluation, rules)
             evaluation.runs = runs
             # Looked at before scoring: what is incomplete would be scored in vain, and again when it is complete.
-            if due is Due.SETTLED and _is_awaited(runs):
+            if was_refused or (due is Due.SETTLED and _is_awaited(runs)):
                 evaluation.wait = "incomplete"
                 return evaluation
             # A forced release does not wait: what is not embedded by then is embedded while it is scored.

@@ -14,6 +14,7 @@ nothing_recorded        more calls    neither tool spans nor readable messages: 
 truncated               more calls    a limit was reached, and spans were left out
 other_traces            more calls    the agent goes on in other traces of its conversation, which alone is whole
 torn_trace              more calls    it began before the process could see it: its first spans may be elsewhere
+refused_spans           more calls    spans of its trace were refused by a process at its limits, and not sent again
 unconfirmed_reading     more calls,   its spans are in unknown words, and nothing else bears out what was read of them
                         not these
 uncertain_execution     the opposite  nothing tells for sure whether these calls ran
@@ -46,7 +47,7 @@ MAX_ALTERNATIVES: Final = 128
 """How many trajectories are tried for one run; where the evidence allows more, nothing is decided."""
 MORE_CALLS: Final = frozenset({
     "missing_span", "missing_anchor", "unrecorded_calls", "nothing_recorded", "truncated", "other_traces", "torn_trace",
-    "unconfirmed_reading",
+    "refused_spans", "unconfirmed_reading",
 })  # fmt: skip
 """Doubts that allow any number of further calls; `unconfirmed_reading` also that its calls are none."""
 _EITHER_WAY: Final = frozenset({

@@ -71,6 +71,7 @@ DoubtName = Literal[
     "truncated",
     "other_traces",
     "torn_trace",
+    "refused_spans",
     "unconfirmed_reading",
     "uncertain_execution",
     "uncertain_owner",

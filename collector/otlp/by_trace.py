@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Literal
 
 from google.protobuf.message import DecodeError as ProtobufError
@@ -24,7 +24,7 @@ def by_trace(signal: Literal["traces", "logs"], payload: bytes) -> Iterator[tupl
 
     The id is b"" for items without one.
     """
-    id_of = lazy.trace_id_of if signal == "traces" else _id_of_record
+    id_of = _ID_OF[signal]
     traces: dict[bytes, dict[Envelope, list[bytes]]] = {}
     sizes: dict[bytes, int] = {}
     for envelope, items in lazy.iter_scopes(payload):
@@ -41,9 +41,9 @@ def by_trace(signal: Literal["traces", "logs"], payload: bytes) -> Iterator[tupl
         yield _message(trace_id, groups)
 
 
-def trace_ids(request: bytes) -> set[bytes]:
-    """Returns the ids of the traces in a request of spans. Raises DecodeError."""
-    return {_trace_id(lazy.trace_id_of, raw) for _, items in lazy.iter_scopes(request) for raw in items}
+def trace_ids(signal: Literal["traces", "logs"], request: bytes) -> set[bytes]:
+    """Returns the ids of the traces in a request. Raises DecodeError."""
+    return {_trace_id(_ID_OF[signal], raw) for _, items in lazy.iter_scopes(request) for raw in items}
 
 
 def divide(
@@ -89,3 +89,9 @@ def _trace_id(id_of: Callable[[bytes], bytes], raw: bytes) -> bytes:
 def _id_of_record(raw: bytes) -> bytes:
     trace_id: bytes = schema.LogRecord.FromString(raw).trace_id
     return trace_id
+
+
+_ID_OF: Final[Mapping[Literal["traces", "logs"], Callable[[bytes], bytes]]] = {
+    "traces": lazy.trace_id_of,
+    "logs": _id_of_record,
+}

@@ -373,7 +373,7 @@ class KafkaReceiver:
                 value = await asyncio.to_thread(json.to_protobuf, "traces", value)
             # Read a second time: only for its ids, or for the traces that were not finished.
             if offset < partition.begun.taken:
-                found = trace_ids(value)
+                found = trace_ids("traces", value)
                 if offset < partition.begun.offset:
                     partition.finished |= found
                 if found <= partition.finished:

@@ -25,6 +25,9 @@ _TRUNCATED = Doubt(
     "truncated",
     sentence="its trace has more spans than traces.max_spans, or an earlier part that is no longer remembered",
 )
+_REFUSED = Doubt(
+    "refused_spans", sentence="spans of its trace were refused because of overload, and have not been sent again"
+)
 _TORN = Doubt("torn_trace", sentence="it may have begun before this process could see it: other spans may be elsewhere")
 
 
@@ -52,23 +55,28 @@ class Scored:
 class Scoring:
     """How traces are scored: by which rules, with which tolerance between clocks, and what was scored before.
 
-    ``was_scored`` tells of a trace that is no longer remembered whether the run with this anchor had its verdict.
+    ``was_scored`` tells of a trace that is no longer remembered whether the run with this anchor had its verdict, and
+    ``was_refused`` whether spans of a trace were refused and are still to be sent again.
     """
 
     rules: RuleSet
     skew_ns: int = 0
     was_scored: Callable[[bytes, bytes], bool] = lambda trace_id, anchor: False
+    was_refused: Callable[[bytes], bool] = lambda trace_id: False
 
     def verdicts_of(self, trace: Trace, runs: Sequence[Run], release: str) -> Scored:
         """Returns the verdicts on the runs of a trace that have none yet, or whose calls or rule have changed since."""
         scored, beginnings = Scored(), Beginnings(trace)
         cut = _runs_with_dropped_spans(trace, runs) if trace.seen else frozenset()
+        was_refused = self.was_refused(trace.trace_id)
         for run in runs:
             checkpoint()
             if trace.truncated or run.span_id in cut:
                 _add_doubt(run, _TRUNCATED)
             if beginnings.may_be_missing(run.span_id):
                 _add_doubt(run, _TORN)
+            if was_refused:
+                _add_doubt(run, _REFUSED)
             _find_intent(run, self.rules)
             if self.rules.reads_definitions:
                 run.trajectory = replace(run.trajectory, declared=declared_tools(run))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from typing import Literal
 
 from collector.component import Rejected, Signal
 from collector.delivery.sending_queue import Outgoing
-from collector.errors import CollectorError, RefusedError, UnavailableError
+from collector.errors import CollectorError, DecodeError, RefusedError, UnavailableError
 from collector.in_flight import SMALL, InFlight, Reservation
+from collector.otlp.by_trace import trace_ids
 from collector.otlp.structure import Limits, Structure
 from collector.pipeline import Pipeline
 from collector.service.memory_limiter import MemoryLimiter
@@ -41,14 +44,17 @@ class Admission:
         """While the spool is read back nothing is taken: a trace would be judged by half of its spans."""
 
     def reservation(self) -> Reservation:
-        """Room for one request. Raises CollectorError where it would be refused now, so that it is not read at all."""
-        self._admit()
+        """Room for one request. Raises CollectorError where there is none, so that it is not read at all."""
+        self._admit_reading()
         return self._in_flight.reservation()
 
-    def _admit(self) -> None:
+    def _admit_reading(self) -> None:
         if self.recovering:
             raise UnavailableError("the collector starts and reads its spool, retry later")
         self._memory.admit()
+
+    def _admit(self) -> None:
+        self._admit_reading()
         if self._queue is not None and self._queue.full:
             raise RefusedError("the sending queue is full")
         if self._spool is not None:
@@ -56,11 +62,18 @@ class Admission:
 
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
-        # Asked again: since the reservation the body has taken its time, and the limits may be reached by now.
-        self._admit()
+        try:
+            # Asked again: since the reservation the body has taken its time, and the limits may be reached by now.
+            self._admit()
+        except CollectorError:
+            if signal != "metrics":
+                await self._note_refused(signal, request)
+            raise
         parts = await _structure(request)
         large = self._spool.large if self._spool is not None else 0
         rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
+        if self._pipeline.refused:
+            self._pipeline.refused.accepted(request)
         if self._spool is not None:
             # Before it waits. Some may be of other requests, but not where this one was taken in one turn, as small ones are.
             recorded = self._spool.large
@@ -68,6 +81,11 @@ class Admission:
             if recorded != large:
                 await self._spool.large_stored(recorded)
         return rejected
+
+    async def _note_refused(self, signal: Literal["traces", "logs"], request: bytes) -> None:
+        """Note of which traces spans or log records are refused, to be sent again."""
+        with suppress(DecodeError):  # then there are none
+            self._pipeline.refused.add(request, await asyncio.to_thread(trace_ids, signal, request))
 
     async def take_message(self, request: bytes, origin: Origin) -> Rejected:
         """Take one message of a topic. Raises CollectorError."""

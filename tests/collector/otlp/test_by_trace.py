@@ -44,7 +44,7 @@ def spans_with_service(request: bytes) -> list[tuple[str, bytes]]:
 def test_every_span_is_in_one_message_of_its_trace_with_its_resource(spans: list[tuple[int, int]]) -> None:
     request = request_of(spans)
     messages = list(by_trace("traces", request))
-    assert {key for key, _, _ in messages} == trace_ids(request) == {trace_id(trace) for trace, _ in spans}
+    assert {key for key, _, _ in messages} == trace_ids("traces", request) == {trace_id(trace) for trace, _ in spans}
     assert len(messages) == len({trace for trace, _ in spans}), "small traces have one message each"
     for key, message, count in messages:
         found = data.all_spans(message)
@@ -81,7 +81,7 @@ def test_log_records_have_the_trace_of_their_own_field() -> None:
 def test_the_order_of_the_fields_of_a_span_does_not_matter() -> None:
     ids = field(0x12, bytes(8)), field(0x0A, trace_id(3))
     request = field(0x0A, field(0x12, field(0x12, b"".join(ids)) + field(0x12, b"".join(reversed(ids)))))
-    assert trace_ids(request) == {trace_id(3)}
+    assert trace_ids("traces", request) == {trace_id(3)}
     assert [key for key, _, _ in by_trace("traces", request)] == [trace_id(3)]
 
 
@@ -91,7 +91,7 @@ def test_what_is_no_span_leaves_as_it_came() -> None:
     messages = {key: message for key, message, _ in by_trace("traces", request)}
     assert messages.keys() == {b"", data.TRACE}
     assert broken in messages[b""]
-    assert trace_ids(request) == {b"", data.TRACE}
+    assert trace_ids("traces", request) == {b"", data.TRACE}
 
 
 @pytest.mark.parametrize("request_", [b"\x0a\x7f", b"\xff", b"\x0a\x02\x12\x7f"])
@@ -99,10 +99,10 @@ def test_what_is_no_request_is_refused(request_: bytes) -> None:
     with pytest.raises(DecodeError):
         list(by_trace("traces", request_))
     with pytest.raises(DecodeError):
-        trace_ids(request_)
+        trace_ids("traces", request_)
 
 
 def test_a_request_of_nothing_gives_nothing() -> None:
     assert list(by_trace("traces", b"")) == []
     assert list(by_trace("traces", data.traces().SerializeToString())) == []
-    assert Span().trace_id not in trace_ids(b"")
+    assert Span().trace_id not in trace_ids("traces", b"")

@@ -37,9 +37,9 @@ class Reader:
         for _ in range(count):
             message, begun = self.log[self.at], self.partition.begun
             if self.at < begun.offset:
-                self.partition.finished |= trace_ids(message)
-            if self.at < begun.taken and trace_ids(message) <= self.partition.finished:
-                self.partition.passed(trace_ids(message), self.at, self.bench.clock.seconds)
+                self.partition.finished |= trace_ids("traces", message)
+            if self.at < begun.taken and trace_ids("traces", message) <= self.partition.finished:
+                self.partition.passed(trace_ids("traces", message), self.at, self.bench.clock.seconds)
             else:
                 for _ in self.bench.pipeline.receive_in_steps(
                     "traces", Structure(message), "kafka", Origin(self.partition, self.at)
