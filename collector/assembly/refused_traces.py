@@ -10,8 +10,9 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
 from typing import Final
 
-_MAX_TRACES: Final = 100_000
-"""Traces of refused requests that are known; beyond it those refused longest ago are forgotten."""
+_MAX_TRACES: Final = 50_000
+"""Traces of refused requests that are known, once for each request; those refused longest ago are forgotten beyond it."""
+_ID_SIZE: Final = 16  # bytes: others are of no trace that is assembled, and may be of any size
 _KEPT: Final = 600.0
 """Seconds: no sender tries for longer, the OpenTelemetry Collector for 300."""
 
@@ -19,10 +20,11 @@ _KEPT: Final = 600.0
 class RefusedTraces:
     """Falsy if there are none. ``now`` is monotonic time in seconds."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
+    def __init__(self, now: Callable[[], float], max_traces: int = _MAX_TRACES) -> None:
+        self._now, self._max_traces = now, max_traces
         self._requests: OrderedDict[int, tuple[float, Collection[bytes]]] = OrderedDict()
         self._traces = Counter[bytes]()
+        self._size = 0
 
     def __bool__(self) -> bool:
         return bool(self._requests)
@@ -34,9 +36,13 @@ class RefusedTraces:
         """Note that a request with spans of these traces is refused, for the first time or again."""
         key = hash(request)
         self._forget(key)
+        traces = frozenset(trace_id for trace_id in traces if len(trace_id) == _ID_SIZE)
+        if not 0 < len(traces) <= self._max_traces:
+            return
         self._requests[key] = self._now(), traces
         self._traces.update(traces)
-        while len(self._traces) > _MAX_TRACES:
+        self._size += len(traces)
+        while self._size > self._max_traces:
             self._forget(next(iter(self._requests)))
 
     def accepted(self, request: bytes) -> None:
@@ -48,6 +54,7 @@ class RefusedTraces:
 
     def _forget(self, key: int) -> None:
         _, traces = self._requests.pop(key, (0.0, frozenset[bytes]()))
+        self._size -= len(traces)
         for trace_id in traces:
             self._traces[trace_id] -= 1
             if not self._traces[trace_id]:

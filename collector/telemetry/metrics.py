@@ -151,7 +151,7 @@ class Telemetry:
         )
         self.receiver_refused_spans = self._counter(
             "receiver_refused_spans",
-            "Requests refused, by reason. Requests, not spans: most are refused before they are read.",
+            "Requests refused, by reason. Requests, not spans: many are refused before they are read.",
             "receiver",
             "transport",
             "reason",

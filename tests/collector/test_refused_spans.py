@@ -119,20 +119,3 @@ def test_other_requests_say_nothing_of_a_run(tmp_path: Path, signal: Signal, bod
     bench.take(request(*CALLS, AGENT))
     bench.wait(3)
     assert bench.scored() == [("pass", (), "root")]
-
-
-def test_a_sender_that_does_not_try_again_for_ten_minutes_never_will(tmp_path: Path) -> None:
-    bench = Receiving(tmp_path)
-    bench.refuse(request(CALLS[0]))
-    bench.wait(601)
-    bench.take(request(data.span(9, trace_id=b"\x07" * 16)))
-    assert not bench.pipeline.refused
-
-
-def test_the_traces_that_are_known_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collector.assembly.refused_traces._MAX_TRACES", 3)
-    bench = Receiving(tmp_path)
-    ids = [bytes([number]) * 16 for number in range(1, 6)]
-    for trace_id in ids:
-        bench.refuse(request(data.span(9, trace_id=trace_id)))
-    assert [trace_id in bench.pipeline.refused for trace_id in ids] == [False, False, True, True, True]
