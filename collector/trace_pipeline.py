@@ -149,9 +149,8 @@ class TracePipeline:
 
     def release_if_sure(self, trace: Trace) -> bool:
         """Give the verdict of a trace if no span that arrives elsewhere could change it. Returns whether it did."""
-        evaluation = self._evaluate(
-            trace, Due.CONFIRMED if trace.waiting == "confirm" else Due.SETTLED, self._turn_of(trace)
-        )
+        due = Due.CONFIRMED if trace.waiting == "confirm" else Due.SETTLED
+        evaluation = self._evaluate(trace, due, self._turn_of(trace))
         is_sure = not (evaluation.wait or evaluation.embedded_in)
         if is_sure:
             self._conclude(trace, evaluation)
@@ -242,10 +241,8 @@ class TracePipeline:
         if _is_much(trace.recent_count, trace.size - past.size):
             return None
         try:
-            parents, trace_id = trace.recent_parents(), trace.trace_id
-            turn = next_turn(
-                trace_id, trace.recent_spans(), parents, lambda at: at in trace.parents(), rules.settings, past
-            )
+            spans, parents = trace.recent_spans(), trace.recent_parents()
+            turn = next_turn(trace.trace_id, spans, parents, lambda at: at in trace.parents(), rules.settings, past)
         except Exception:  # noqa: BLE001 - as for a whole trace
             _log.exception("the latest turn of trace %s could not be rebuilt alone", trace.trace_id.hex())
             return None
@@ -270,19 +267,16 @@ class TracePipeline:
         rules: Rules = self.rules
         runs: Sequence[Run] = ()
         try:
-            was_refused = due in (Due.SETTLED, Due.CONFIRMED) and rules.scoring.was_refused(trace.trace_id)
+            if due in (Due.SETTLED, Due.CONFIRMED) and rules.scoring.was_refused(trace.trace_id):
+                evaluation.wait = "incomplete"
+                return evaluation
             # Any new span would have cleared `unconfirmed`: the runs are still right. After a reload they are scored anew.
-            if (
-                due is Due.CONFIRMED
-                and not was_refused
-                and trace.unconfirmed is not None
-                and trace.unconfirmed[0] is rules
-            ):
+            if due is Due.CONFIRMED and trace.unconfirmed is not None and trace.unconfirmed[0] is rules:
                 return self._with_results(evaluation, *trace.unconfirmed)
             runs, past = turn or self._rebuild(evaluation, rules)
             evaluation.runs = runs
             # Looked at before scoring: what is incomplete would be scored in vain, and again when it is complete.
-            if was_refused or (due is Due.SETTLED and _is_awaited(runs)):
+            if due is Due.SETTLED and _is_awaited(runs):
                 evaluation.wait = "incomplete"
                 return evaluation
             # A forced release does not wait: what is not embedded by then is embedded while it is scored.

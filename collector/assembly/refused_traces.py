@@ -1,4 +1,4 @@
-"""The traces of which spans were refused, until the requests that had them are accepted.
+"""Traces with spans in requests that were refused, until these requests are accepted.
 
 Exporters of SDKs send a refused request again for less than 10 s, then give it up and go on with the next. Nothing in the rest
 of a trace tells of what was in it.

@@ -42,7 +42,7 @@ _PER_VALUE = 100  # bytes of the Python and protobuf objects of a value or key, 
 MAX_DEPTH = 96  # levels of a large OTLP/JSON body: protobuf's own limit is 100 levels
 _MAX_BYTES = 20 << 20  # of an OTLP/JSON body: the limit of the OpenTelemetry Collector for any body
 _MAX_OBJECTS = 500_000  # of an OTLP/JSON body: an attribute has two; each takes protobuf's parser about 8 µs
-# The parser in C, which holds the interpreter lock, takes at most 20 ms for so many values, and as much for so many bytes.
+# The parser in C, which holds the interpreter lock, takes up to 20 ms for so many values, and 25 ms for so many bytes.
 _QUICK_VALUES, _QUICK_BYTES = 100_000, 4 << 20
 
 

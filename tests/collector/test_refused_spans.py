@@ -28,7 +28,7 @@ def request(*spans: Span) -> bytes:
 
 
 class Receiving(Bench):
-    """A bench with the admission in front of it; ``full`` while its sending queue is."""
+    """A bench with the admission in front of it."""
 
     def __init__(self, folder: Path, rules: str = WEATHER_RULES) -> None:
         super().__init__(folder, rules, traces={"confirm": CONFIRM})
