@@ -1,10 +1,11 @@
-"""Reads files up to a size: those that others may replace while we run, and those that are read once."""
+"""Reads files up to a size, those that others may replace while we run and those that are read once; and finds folders."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +23,24 @@ def read_file(path: Path, max_bytes: int) -> bytes:
     """Returns what a file or a pipe holds, once it is there. Raises OSError, also where it is larger."""
     with open(path, "rb") as file:
         return _content(file, max_bytes)
+
+
+def folders(top: Path, *, hidden: bool) -> Iterator[list[Path]]:
+    """Yield what is in ``top`` and in each folder below it, in the order of their paths. Raises OSError for an unreadable one.
+
+    Folders that links lead to are read too, as in a mounted ConfigMap, each once: links may lead back to where they are.
+    ``hidden`` says whether names with a dot in front count.
+    """
+    seen, waiting = set[tuple[int, int]](), [top]
+    while waiting:
+        folder = waiting.pop()
+        at = folder.stat()
+        if (identity := (at.st_dev, at.st_ino)) in seen:
+            continue
+        seen.add(identity)
+        items = sorted(item for item in folder.iterdir() if hidden or not item.name.startswith("."))
+        yield items
+        waiting += [item for item in reversed(items) if item.is_dir()]
 
 
 def _content(file: BinaryIO, max_bytes: int) -> bytes:

@@ -24,8 +24,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tests import otlp_data as data
 from tests.waiting import PATIENCE, wait_for
 
-# Each once before any comes again: who asks for several may not listen on them yet.
-_ports = itertools.cycle(random.sample(range(15_000, 30_000), 15_000))
+# Each worker of xdist has its own: between looking and listening another must not take a port. And each comes once before
+# any comes again: who asks for several may not listen on them yet.
+_worker, _workers = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+_own_ports = range(15_000 + int(_worker.removeprefix("gw")), 30_000, int(_workers))
+_ports = itertools.cycle(random.sample(_own_ports, len(_own_ports)))
 
 
 def free_port() -> int:
@@ -80,7 +83,11 @@ class CollectorProcess:
         self._python = python
 
     def __enter__(self) -> CollectorProcess:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def start(self) -> None:

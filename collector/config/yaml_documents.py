@@ -21,7 +21,7 @@ from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
 from collector.errors import ConfigError
-from collector.files import read_file, read_regular_file
+from collector.files import folders, read_file, read_regular_file
 from scorers.quoting import shorten
 
 Where = tuple[str | int, ...]
@@ -244,15 +244,15 @@ def rule_paths(paths: Iterable[Path]) -> list[Path]:
             for item in _rule_files(path):
                 # By the file itself, so that a file which is named and lies in a named folder is read once.
                 found.setdefault(item.resolve(), item)
-        except (OSError, RecursionError) as error:
-            reason = getattr(error, "strerror", None) or "its folders are nested too deeply"
-            raise ConfigError(f"{path}: cannot be read: {reason}") from None
+        except OSError as error:
+            raise ConfigError(f"{error.filename or path}: cannot be read: {error.strerror}") from None
     return list(found.values())
 
 
 def _rule_files(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(item for item in path.rglob("*") if _is_rule_file(item.relative_to(path), item))
+        # Not hidden ones: a mounted ConfigMap has each file twice, once in a folder such as ``..2026_11_21``.
+        return sorted(item for items in folders(path, hidden=False) for item in items if _is_rule_file(item))
     if path.exists():
         return [path]
     raise ConfigError(f"{path}: no such file or folder; see `rules:` in the configuration")
@@ -266,11 +266,8 @@ def rule_versions(paths: Iterable[Path]) -> list[tuple[str, int, int]]:
         return []
 
 
-def _is_rule_file(inside: Path, path: Path) -> bool:
-    """Hidden paths are skipped: a mounted ConfigMap has each file twice, once in a folder such as ``..2026_11_21``."""
-    return (
-        path.suffix in {".yaml", ".yml"} and path.is_file() and not any(part.startswith(".") for part in inside.parts)
-    )
+def _is_rule_file(path: Path) -> bool:
+    return path.suffix in {".yaml", ".yml"} and path.is_file()
 
 
 def nearest(key: str, known: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from typing import IO, NamedTuple
 
 from collector.component import SIGNALS, Signal
 from collector.errors import CollectorError, DecodeError, RightcallError
+from collector.files import folders
 from collector.otlp import exported_json
 from collector.otlp.wire import read_field
 
@@ -76,11 +77,10 @@ def trace_sets(path: Path) -> Iterator[list[Path]]:
     if not path.is_dir():
         what = "neither a file nor a folder" if path.exists() else "no such file or folder"
         raise InputError(f"{path}: {what}")
-    # Each once: links may lead to a folder that is listed, or to one that it is in.
-    folders: dict[Path, Path] = {}
-    for folder in (path, *sorted(item for item in path.rglob("*") if item.is_dir())):
-        folders.setdefault(folder.resolve(), folder)
-    sets = [files for folder in folders.values() if (files := sorted(filter(_is_otlp, folder.iterdir())))]
+    try:
+        sets = [files for items in folders(path, hidden=True) if (files := list(filter(_is_otlp, items)))]
+    except OSError as error:
+        raise _unreadable(error.filename or path, error) from None
     if not sets:
         raise InputError(f"{path}: contains no {', '.join(_SUFFIXES)} file")
     yield from sets

@@ -15,6 +15,7 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
+from scorers.arithmetic import sum_in_order
 from scorers.plugins import MATCHERS
 from scorers.rules.json_schema import compile_schema
 from scorers.rules.matchers import (
@@ -269,7 +270,7 @@ def _semantic(pattern: Semantic, embed: Embed | None) -> Predicate:
 
 def _cosine(left: Sequence[float], right: Sequence[float]) -> float:
     norm = math.hypot(*left) * math.hypot(*right)
-    return sum(map(mul, left, right)) / norm if norm else 0.0
+    return sum_in_order(map(mul, left, right)) / norm if norm else 0.0
 
 
 def _range(pattern: Range, _: Embed | None) -> Predicate:

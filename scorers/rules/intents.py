@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from operator import mul
 from typing import Any, Final, Literal
 
+from scorers.arithmetic import sum_in_order
 from scorers.rules.arguments import Embed
 from scorers.rules.model import Intent
 from scorers.rules.regexes import compile_regex, escape, is_match
@@ -53,7 +54,7 @@ def build_classifier(intents: Sequence[Intent], embed: Embed | None = None) -> C
         if embed is None or not examples or not text.strip():
             return _NOTHING
         vector = embed(text)
-        similar = [(sum(map(mul, vector, known)), intent, example) for intent, example, known in examples]
+        similar = [(sum_in_order(map(mul, vector, known)), intent, example) for intent, example, known in examples]
         similar = [item for item in similar if item[0] >= item[1].threshold]
         if not similar:
             return _NOTHING

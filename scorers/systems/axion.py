@@ -27,6 +27,7 @@ from collections.abc import Mapping
 from difflib import SequenceMatcher
 from typing import Annotated, Any, Final, Literal
 
+from scorers.arithmetic import sum_in_order
 from scorers.call_scorer import Scorer, labelled_score, make_scorer
 from scorers.calls import Call, arguments, names
 from scorers.options import Choices, Options, parse_options
@@ -63,7 +64,7 @@ class AxionOptions(Options):
         if self.parameter_matching_strategy == "subset":
             return _is_subset(expected, actual)
         if self.parameter_matching_strategy == "fuzzy":
-            likeness = sum(_similarity(actual.get(key), value) for key, value in expected.items())
+            likeness = sum_in_order(_similarity(actual.get(key), value) for key, value in expected.items())
             return not expected or likeness / len(expected) >= self.fuzzy_threshold
         return actual == expected
 
@@ -187,7 +188,7 @@ def _object_similarity(actual: Mapping[str, Any], expected: Mapping[str, Any]) -
     if not union:
         return 1.0
     common = [key for key in actual if key in expected]
-    likeness = share(sum(_similarity(actual[key], expected[key]) for key in common), len(common))
+    likeness = share(sum_in_order(_similarity(actual[key], expected[key]) for key in common), len(common))
     return (len(common) / len(union) + likeness) / 2.0
 
 

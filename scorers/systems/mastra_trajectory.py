@@ -30,6 +30,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from scorers.arithmetic import sum_in_order
 from scorers.call_scorer import Scorer, labelled_score, make_scorer
 from scorers.calls import Call
 from scorers.options import Options, parse_options
@@ -124,11 +125,11 @@ def _total(weights: Weights, details: Report) -> tuple[float, str]:
     if "blacklist" in details:
         parts.append(("blacklist", weights.blacklist, details["blacklist"]["score"]))
     parts = [(name, max(0.0, weight), score) for name, weight, score in parts]
-    total = sum(weight for _, weight, _ in parts)
+    total = sum_in_order(weight for _, weight, _ in parts)
     value = 1.0
     # All weights may be 0, or negative, which the original counts as 0.
     if total > 0:
-        value = min(1.0, round_half_up(sum(weight / total * score for _, weight, score in parts), 2))
+        value = min(1.0, round_half_up(sum_in_order(weight / total * score for _, weight, score in parts), 2))
     shown = " + ".join(f"{weight:g} * {score:g} {name}" for name, weight, score in parts)
     return value, f"({shown}) / {total:g}; accuracy is {_accuracy_text(details['accuracy'])}"
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from scorers.arithmetic import sum_in_order
 from scorers.call_scorer import Scorer, labelled_score, make_scorer
 from scorers.calls import Call, arguments, names
 from scorers.options import Options, parse_options
@@ -58,7 +59,7 @@ def _value(options: RagasAccuracyOptions, expected: list[Call], actual: list[Cal
     if names(expected) != names(actual):
         return 0.0, f"Scores 0: the sequences of names differ; {counts}"
     shares = [_argument_score(arguments(one), arguments(other)) for one, other in zip(expected, actual, strict=True)]
-    return sum(shares) / len(shares), f"the mean over {len(shares)} calls of their shares of equal arguments"
+    return sum_in_order(shares) / len(shares), f"the mean over {len(shares)} calls of their shares of equal arguments"
 
 
 def _argument_score(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> float:

@@ -31,6 +31,7 @@ from typing import Any, Final, Literal
 from pydantic import Field
 from rapidfuzz.distance import Levenshtein
 
+from scorers.arithmetic import sum_in_order
 from scorers.call_scorer import OriginalError, Scorer, labelled_score, make_scorer
 from scorers.calls import Call, arguments, failed, names, optional_arguments
 from scorers.options import Options, parse_options
@@ -95,7 +96,7 @@ def create(**options: Any) -> Scorer:
     for option in sorted(options.keys() & _ONLY_FOR.keys()):
         if parsed.metric not in _ONLY_FOR[option]:
             raise ValueError(f"{NAME} option {option!r}: it is for the metric {' and '.join(_ONLY_FOR[option])}")
-    if parsed.weights is not None and sum(parsed.weights.model_dump().values()) == 0:
+    if parsed.weights is not None and sum_in_order(parsed.weights.model_dump().values()) == 0:
         raise OriginalError(f"{NAME} option 'weights': one of them must be positive")
     return make_scorer(parsed, _score, _spend)
 
@@ -127,7 +128,7 @@ def _score(options: ToolScorerOptions, expected: list[Call], actual: list[Call])
 def _composite(options: ToolScorerOptions, expected: list[Call], actual: list[Call]) -> Score:
     weights = (options.weights or Weights()).model_dump()
     if options.weights is not None:
-        total = sum(weights.values())
+        total = sum_in_order(weights.values())
         weights = {name: weight / total for name, weight in weights.items()}
     metrics: tuple[Metric, ...] = ("selection_accuracy", "argument_f1", "sequence_accuracy", "required_call_recall")
     measured = {name: _METRICS[name](options, expected, actual) for name in metrics}
@@ -140,7 +141,7 @@ def _composite(options: ToolScorerOptions, expected: list[Call], actual: list[Ca
         "redundant_rate": 1.0 - share(redundant, len(actual)),
         "required_call_recall": 1.0 if recall is None else recall,
     }
-    value = sum(weights[name] * part for name, part in parts.items())
+    value = sum_in_order(weights[name] * part for name, part in parts.items())
     details = {key: item for name in metrics for key, item in measured[name][2].items()}
     details |= {"redundant_count": redundant, "redundant_rate": share(redundant, len(actual))}
     shown = " + ".join(f"{weights[name]:.4g} * {part:.4g} {name}" for name, part in parts.items() if weights[name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -77,22 +78,24 @@ def test_in_memory(tmp_path_factory: pytest.TempPathFactory, choice: random.Rand
 @settings(max_examples=20, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_with_a_spool_and_restarts(tmp_path_factory: pytest.TempPathFactory, choice: random.Random) -> None:
-    life, sent = Life(tmp_path_factory.mktemp("life"), remember=2), 0
-    for _ in range(30):
-        step = choice.randint(0, 9)
-        if step < 5:
-            life.send(*spans_of(choice))
-        elif step < 7:
-            life.wait(choice.choice([0.25, 2.0, 31.0]))
-        elif step < 8:
-            sent += deliver_one(life.queue, choice)
-        elif step < 9:
-            life.write()
-        else:
-            life.crash()
-            sent = 0
-        assert unaccounted(life.telemetry, life.queue, sent) == 0
-    life.close()
+    sent = 0
+    with closing(
+        Life(tmp_path_factory.mktemp("life"), remember=2)
+    ) as life:  # also where hypothesis ends an example early
+        for _ in range(30):
+            step = choice.randint(0, 9)
+            if step < 5:
+                life.send(*spans_of(choice))
+            elif step < 7:
+                life.wait(choice.choice([0.25, 2.0, 31.0]))
+            elif step < 8:
+                sent += deliver_one(life.queue, choice)
+            elif step < 9:
+                life.write()
+            else:
+                life.crash()
+                sent = 0
+            assert unaccounted(life.telemetry, life.queue, sent) == 0
 
 
 def test_what_a_restart_brings_back_is_counted(tmp_path: Path) -> None:

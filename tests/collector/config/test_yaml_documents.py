@@ -108,12 +108,8 @@ def test_rule_paths_are_files_and_those_in_folders(tmp_path: Path) -> None:
         rule_paths([tmp_path / "none"])
 
 
-@pytest.mark.parametrize(
-    ("name", "levels", "reason"),
-    [("a", 1500, "its folders are nested too deeply"), ("a" * 200, 30, "File name too long")],
-    ids=["many", "long"],
-)
-def test_folders_that_are_nested_too_deeply_are_refused(tmp_path: Path, name: str, levels: int, reason: str) -> None:
+@pytest.mark.parametrize(("name", "levels"), [("a", 2100), ("a" * 200, 30)], ids=["many", "long"])
+def test_folders_that_are_nested_too_deeply_are_refused(tmp_path: Path, name: str, levels: int) -> None:
     at = os.open(tmp_path, os.O_RDONLY)
     for _ in range(levels):
         os.mkdir(name, dir_fd=at)
@@ -122,7 +118,7 @@ def test_folders_that_are_nested_too_deeply_are_refused(tmp_path: Path, name: st
         at = below
     os.close(at)
     try:
-        with pytest.raises(ConfigError, match=f"cannot be read: {reason}"):
+        with pytest.raises(ConfigError, match="cannot be read: File name too long"):
             rule_paths([tmp_path])
     finally:
         subprocess.run(["rm", "-rf", tmp_path / name], check=True)  # pytest could not
@@ -134,6 +130,15 @@ def test_a_mounted_config_map_and_a_file_named_twice_are_read_once(tmp_path: Pat
     (tmp_path / "..data").symlink_to("..2026_11_21")
     (tmp_path / "a.yaml").symlink_to("..data/a.yaml")
     assert rule_paths([tmp_path, tmp_path / "a.yaml"]) == [tmp_path / "a.yaml"]
+
+
+def test_folders_of_a_mounted_volume_are_links_and_read(tmp_path: Path) -> None:
+    (tmp_path / "..2026_11_21" / "team-a").mkdir(parents=True)
+    (tmp_path / "..2026_11_21" / "team-a" / "a.yaml").write_text("")
+    (tmp_path / "..data").symlink_to("..2026_11_21")
+    (tmp_path / "team-a").symlink_to("..data/team-a")
+    (tmp_path / "again").symlink_to(".")
+    assert rule_paths([tmp_path]) == [tmp_path / "team-a" / "a.yaml"]
 
 
 def test_a_hint_names_the_nearest_key_or_all() -> None:

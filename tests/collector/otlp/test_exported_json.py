@@ -52,7 +52,7 @@ def test_blank_text_is_skipped_fast() -> None:
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("{", 1), ('{"a": 1}\n\n}', 3), ("[1,\n2,\n]", 3), ("[" * 100_000, 1), ('1\n\n["' + "9" * 9_000, 3)],
+    [("{", 1), ('{"a": 1}\n\n}', 3), ("[1,\n2,\n}", 3), ("[" * 100_000, 1), ('1\n\n["' + "9" * 9_000, 3)],
 )
 def test_text_that_is_no_json_is_told_by_its_line(text: str, line: int) -> None:
     with pytest.raises(JSONSyntaxError, match="not JSON") as caught:

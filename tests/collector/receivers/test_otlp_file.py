@@ -259,6 +259,14 @@ def test_no_file_is_read_twice_however_links_lead_to_it(tmp_path: Path) -> None:
     assert sum(len(files) for files in trace_sets(tmp_path)) == 1
 
 
+def test_folders_that_links_lead_to_are_read(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere" / "run-1").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "run-1" / "a.pb").write_bytes(b"")
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "today").symlink_to("../elsewhere")
+    assert list(trace_sets(tmp_path / "traces")) == [[tmp_path / "traces" / "today" / "run-1" / "a.pb"]]
+
+
 def test_nothing_is_waited_for_that_no_file_can_give(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.pb")
     for path, said in ((tmp_path / "a.pb", "neither a file nor a folder"), (tmp_path, r"contains no \.pb")):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +83,22 @@ class Journaled:
 
     def restart(self, now: float) -> None:
         self.records()
-        self.file.close()
+        self.close()
         self._start(now)
 
+    def close(self) -> None:
+        self.file.close()
 
-def test_an_open_one_goes_on_after_a_restart(tmp_path: Path) -> None:
-    life = Journaled(tmp_path)
+
+@pytest.fixture
+def journaled(tmp_path: Path) -> Iterator[Callable[..., Journaled]]:
+    """Makes one, and closes it after the test."""
+    with ExitStack() as ending:
+        yield lambda **config: ending.enter_context(closing(Journaled(tmp_path, **config)))
+
+
+def test_an_open_one_goes_on_after_a_restart(journaled: Callable[..., Journaled]) -> None:
+    life = journaled()
     life.add(1, 0, calls=1)
     life.add(1, 1, calls=2)
     life.restart(100)
@@ -96,8 +108,8 @@ def test_an_open_one_goes_on_after_a_restart(tmp_path: Path) -> None:
     assert (conversation.calls, conversation.revision, conversation.complete(release)) == (3, 1, True)
 
 
-def test_one_that_has_its_verdict_stays_over_until_a_run_is_added(tmp_path: Path) -> None:
-    life = Journaled(tmp_path)
+def test_one_that_has_its_verdict_stays_over_until_a_run_is_added(journaled: Callable[..., Journaled]) -> None:
+    life = journaled()
     life.add(1, 0)
     life.close_due(10)
     life.restart(100)
@@ -107,8 +119,10 @@ def test_one_that_has_its_verdict_stays_over_until_a_run_is_added(tmp_path: Path
     assert (conversation.revision, len(conversation.runs)) == (1, 2)
 
 
-def test_one_reopened_is_open_after_a_restart_and_one_truncated_is_incomplete(tmp_path: Path) -> None:
-    life = Journaled(tmp_path, max_runs=2)
+def test_one_reopened_is_open_after_a_restart_and_one_truncated_is_incomplete(
+    journaled: Callable[..., Journaled],
+) -> None:
+    life = journaled(max_runs=2)
     life.add(1, 0)
     life.close_due(10)
     life.add(2, 11)
@@ -118,8 +132,8 @@ def test_one_reopened_is_open_after_a_restart_and_one_truncated_is_incomplete(tm
     assert (conversation.revision, conversation.complete(release)) == (2, False)
 
 
-def test_one_whose_only_run_was_collected_again_keeps_its_revision(tmp_path: Path) -> None:
-    life = Journaled(tmp_path)
+def test_one_whose_only_run_was_collected_again_keeps_its_revision(journaled: Callable[..., Journaled]) -> None:
+    life = journaled()
     life.add(1, 0)
     life.close_due(10)
     life.add(1, 11, calls=2)
@@ -128,16 +142,16 @@ def test_one_whose_only_run_was_collected_again_keeps_its_revision(tmp_path: Pat
     assert (conversation.revision, conversation.calls, len(conversation.runs)) == (2, 2, 1)
 
 
-def test_a_run_collected_again_has_one_record(tmp_path: Path) -> None:
-    life = Journaled(tmp_path)
+def test_a_run_collected_again_has_one_record(journaled: Callable[..., Journaled]) -> None:
+    life = journaled()
     life.add(1, 0)
     life.records()
     life.add(1, 1, calls=2)
     assert [restore(record).calls for _, record in life.records()] == [2]
 
 
-def test_each_run_and_the_verdict_have_one_record_across_restarts(tmp_path: Path) -> None:
-    life = Journaled(tmp_path)
+def test_each_run_and_the_verdict_have_one_record_across_restarts(journaled: Callable[..., Journaled]) -> None:
+    life = journaled()
     for number in (1, 2):
         life.add(number, 0)
     life.close_due(10)
@@ -155,8 +169,8 @@ def test_each_run_and_the_verdict_have_one_record_across_restarts(tmp_path: Path
     assert life.records() == []
 
 
-def test_nothing_is_stored_of_an_evicted_conversation(tmp_path: Path) -> None:
-    life = Journaled(tmp_path, remember=1)
+def test_nothing_is_stored_of_an_evicted_conversation(journaled: Callable[..., Journaled]) -> None:
+    life = journaled(remember=1)
     for number in (1, 2, 3):
         life.add(number, 0, key(number))
     life.close_due(10)
@@ -165,8 +179,8 @@ def test_nothing_is_stored_of_an_evicted_conversation(tmp_path: Path) -> None:
     assert {restore(run_record).key, read_conversation(state_record).key} == {key(3)}
 
 
-def test_with_a_lower_limit_after_the_restart_the_oldest_are_evicted(tmp_path: Path) -> None:
-    life = Journaled(tmp_path)
+def test_with_a_lower_limit_after_the_restart_the_oldest_are_evicted(journaled: Callable[..., Journaled]) -> None:
+    life = journaled()
     for number in (1, 2):
         life.add(number, 0, key(number))
     life.close_due(10)
