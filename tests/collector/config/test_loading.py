@@ -18,6 +18,7 @@ MISTAKES = [
     ("traces:\n  settle: soon\n", "collector.yaml:2: traces.settle: 'soon' is not a duration such as 500ms"),
     ("traces:\n  settle: 2parsecs\n", "collector.yaml:2: traces.settle"),
     ("admin:\n  endpoint: here\n", "collector.yaml:2: admin.endpoint: 'here' is not host:port"),
+    ("admin:\n  endpoint: '::1:80'\n", "collector.yaml:2: admin.endpoint: '::1:80': write an IPv6 address in brackets"),
     ("exporters: {otlp: {}}\n", "collector.yaml:1: exporters.otlp: set endpoint, such as endpoint: tempo:4317"),
     ("traces:\n  max_open: 0\n", "collector.yaml:2: traces.max_open: must be at least 1, not 0"),
     ("spool: disk\n", "collector.yaml:1: spool: 'disk' is not a spool: use memory or {path: FOLDER}"),

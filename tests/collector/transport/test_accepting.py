@@ -33,6 +33,24 @@ def test_small_answers_are_not_delayed() -> None:
         assert own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]"])
+def test_all_addresses_are_those_of_both_families(host: str) -> None:
+    with bind(f"{host}:0") as listener:
+        listener.setblocking(True)
+        for own in ("127.0.0.1", "::1"):
+            with socket.create_connection((own, listener.getsockname()[1])), listener.accept()[0]:
+                pass
+
+
+def test_one_address_is_of_its_own_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    with bind("127.0.0.1:0") as listener:
+        assert listener.family is socket.AF_INET
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    with bind("0.0.0.0:0") as listener:
+        assert listener.family is socket.AF_INET
+
+
 @asynccontextmanager
 async def tls_server(folder: Path, max_connections: int, patience: float) -> AsyncIterator[tuple[int, ssl.SSLContext]]:
     authority = trustme.CA()
