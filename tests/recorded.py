@@ -20,7 +20,9 @@ def names() -> list[str]:
 def unpack(folder: Path, archive: Path = ARCHIVE) -> None:
     """Write all runs into ``folder``."""
     with tarfile.open(archive) as opened:
-        opened.extractall(folder, filter="data")
+        # Not as an argument: Python has it from 3.11.4 on.
+        opened.extraction_filter = getattr(tarfile, "data_filter", None)
+        opened.extractall(folder)
 
 
 def truth(run: Path) -> Mapping[str, Any]:
