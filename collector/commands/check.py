@@ -43,6 +43,9 @@ def _check(options: argparse.Namespace) -> int:
         return SUCCESS
     try:
         config = load_config(options.config) if options.config else None
+        for path in options.rules:
+            if not rule_paths([path]):  # a build that checks nothing must not be green
+                raise ConfigError(f"{path}: no rule file (.yaml or .yml) in it or below")
         paths = rule_paths([*options.rules, *(config.rules if config else ())])
         report, passed = check_rules(paths, _watched)
     except ConfigError as error:

@@ -171,6 +171,12 @@ def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "rules.yaml:4" in capsys.readouterr().err
 
 
+def test_check_is_not_green_where_there_is_nothing_to_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rules.txt").write_text(RULES)
+    assert main(["check", str(tmp_path)]) == 1
+    assert "no rule file (.yaml or .yml) in it or below" in capsys.readouterr().err
+
+
 def test_check_lists_the_scorers_and_their_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--systems"]) == 0
     assert "evalite  evalite@" in capsys.readouterr().out
