@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -66,7 +67,7 @@ def _load(
 ) -> tuple[LoadedRules, _Read]:
     # Before parsing: rules may name scorers and matchers of other packages.
     plugins.find_plugins()
-    mistakes, compiled, intents, files = [], [], [], []
+    mistakes, compiled, intents = [], [], []
     read: _Read = []
     place_of: dict[str, str] = {}
     known = before.written if before is not None else {}
@@ -90,15 +91,26 @@ def _load(
                 mistakes.append(f"{place}: rule {rule.name}: a rule of this name is already at {place_of[rule.name]}")
             place_of.setdefault(rule.name, place)
         intents += file.intents
-        files.append((path.name, document.digest))
         read.append((document, file))
     if mistakes:
         raise ConfigError("\n".join(mistakes))
+    files = _named([document for document, _ in read])
     try:
         rules = RuleSet(compiled, intents, embeddings.installed())
         return LoadedRules(rules, files, list(_remarks(read, pause)), written), read
     except (RuleError, OSError) as error:
         raise ConfigError(f"{', '.join(name for name, _ in files)}: {error}") from None
+
+
+def _named(documents: Sequence[Document]) -> list[tuple[str, str]]:
+    """Returns the name of each file, with its folder where several have one name, and its digest."""
+    times = Counter(document.path.name for document in documents)
+    named = []
+    for document in documents:
+        path = document.path
+        name = path.name if times[path.name] == 1 else f"{path.parent.name}/{path.name}"
+        named.append((name, document.digest))
+    return named
 
 
 def _digests(document: Document) -> dict[int, bytes]:

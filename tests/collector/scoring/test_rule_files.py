@@ -37,6 +37,15 @@ def test_rules_of_several_files_are_in_their_order(tmp_path: Path) -> None:
     assert rules.set.attributes == {"customer.tier"}
 
 
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    paths = []
+    for team in ("one", "other"):
+        (tmp_path / team).mkdir()
+        paths += write(tmp_path / team, rules=GOOD.replace("refund", team))
+    rules = load_rules([*write(tmp_path, top=GOOD), *paths])
+    assert [name for name, _ in rules.files] == ["top.yaml", "one/rules.yaml", "other/rules.yaml"]
+
+
 def test_the_digest_of_a_file_changes_with_it(tmp_path: Path) -> None:
     first = load_rules(write(tmp_path, a=GOOD)).files
     second = load_rules(write(tmp_path, a=GOOD + "# more\n")).files
