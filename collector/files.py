@@ -1,4 +1,4 @@
-"""Reads files up to a size, those that others may replace while we run and those that are read once; and finds folders."""
+"""Walks folders, and reads files up to a size: those that others may replace while we run, and those that are read once."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def read_file(path: Path, max_bytes: int) -> bytes:
         return _content(file, max_bytes)
 
 
-def folders(top: Path, *, hidden: bool) -> Iterator[list[Path]]:
+def walk(top: Path, *, hidden: bool) -> Iterator[list[Path]]:
     """Yield what is in ``top`` and in each folder below it, in the order of their paths. Raises OSError for an unreadable one.
 
-    Folders that links lead to are read too, as in a mounted ConfigMap, each once: links may lead back to where they are.
-    ``hidden`` says whether names with a dot in front count.
+    Symbolic links to folders are followed: those of a mounted ConfigMap or projected volume are links. Each folder is read
+    once, since links may form a cycle. ``hidden`` says whether names that begin with a dot are included.
     """
     seen, waiting = set[tuple[int, int]](), [top]
     while waiting:

@@ -10,6 +10,6 @@ from operator import add
 def sum_in_order(numbers: Iterable[float]) -> float:
     """Returns the sum, rounded after each number from the left: as JavaScript adds, and Python's ``sum`` up to 3.11.
 
-    From 3.12 on ``sum`` of floats makes up for what rounding loses. A score that is then rounded to cents may be another.
+    From 3.12 on ``sum`` of floats compensates for rounding errors, which changes some scores that are rounded to cents.
     """
     return reduce(add, numbers, 0.0)

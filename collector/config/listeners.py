@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collector.config.model import Config
 
-_ALL = ("0.0.0.0", "[::]", "::")  # noqa: S104 - compared, not bound
+ALL_ADDRESSES: Final = ("0.0.0.0", "[::]")  # noqa: S104 - compared, not bound
+"""Hosts that mean every address of this machine, of IPv4 and of IPv6."""
 
 
 def listeners(config: Config) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -34,4 +35,4 @@ def clashes(config: Config) -> Iterator[tuple[tuple[str, ...], str]]:
 def _are_one(endpoint: str, other: str) -> bool:
     (host, _, port), (host2, _, port2) = endpoint.rpartition(":"), other.rpartition(":")
     # Port 0 is any free one, so it clashes with none.
-    return port == port2 and int(port) != 0 and (host == host2 or host in _ALL or host2 in _ALL)
+    return port == port2 and int(port) != 0 and (host == host2 or host in ALL_ADDRESSES or host2 in ALL_ADDRESSES)

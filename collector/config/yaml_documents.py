@@ -21,7 +21,7 @@ from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
 from collector.errors import ConfigError
-from collector.files import folders, read_file, read_regular_file
+from collector.files import read_file, read_regular_file, walk
 from scorers.quoting import shorten
 
 Where = tuple[str | int, ...]
@@ -252,7 +252,7 @@ def rule_paths(paths: Iterable[Path]) -> list[Path]:
 def _rule_files(path: Path) -> list[Path]:
     if path.is_dir():
         # Not hidden ones: a mounted ConfigMap has each file twice, once in a folder such as ``..2026_11_21``.
-        return sorted(item for items in folders(path, hidden=False) for item in items if _is_rule_file(item))
+        return sorted(item for items in walk(path, hidden=False) for item in items if _is_rule_file(item))
     if path.exists():
         return [path]
     raise ConfigError(f"{path}: no such file or folder; see `rules:` in the configuration")

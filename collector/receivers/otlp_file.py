@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 
 from collector.component import SIGNALS, Signal
 from collector.errors import CollectorError, DecodeError, RightcallError
-from collector.files import folders
+from collector.files import walk
 from collector.otlp import exported_json
 from collector.otlp.wire import read_field
 
@@ -78,7 +78,7 @@ def trace_sets(path: Path) -> Iterator[list[Path]]:
         what = "neither a file nor a folder" if path.exists() else "no such file or folder"
         raise InputError(f"{path}: {what}")
     try:
-        sets = [files for items in folders(path, hidden=True) if (files := list(filter(_is_otlp, items)))]
+        sets = [files for items in walk(path, hidden=True) if (files := list(filter(_is_otlp, items)))]
     except OSError as error:
         raise _unreadable(error.filename or path, error) from None
     if not sets:

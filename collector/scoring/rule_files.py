@@ -103,7 +103,7 @@ def _load(
 
 
 def _named(documents: Sequence[Document]) -> list[tuple[str, str]]:
-    """Returns the name of each file, with its folder where several have one name, and its digest."""
+    """Returns the name of each file, with its folder where several have the same name, and its digest."""
     times = Counter(document.path.name for document in documents)
     named = []
     for document in documents:

@@ -14,28 +14,27 @@ import ssl
 from collections.abc import Callable, Sized
 from typing import Any, Final
 
+from collector.config.listeners import ALL_ADDRESSES
 from collector.errors import ListenError
 
 _log = logging.getLogger(__name__)
 ACCEPT_PAUSE: Final = 0.5
 """Seconds until the next attempt after a connection could not be accepted."""
-_ALL_ADDRESSES: Final = ("0.0.0.0", "::")  # noqa: S104 - compared
 _LOG_INTERVAL: Final = 60.0  # seconds between two log lines on that
 
 
 def bind(endpoint: str) -> socket.socket:
     """Returns a socket that listens on host:port. Raises ListenError where the address is in use or not local.
 
-    ``0.0.0.0`` and ``[::]`` are both all addresses, of IPv4 and of IPv6 where there is IPv6: as in gRPC and in Go, so in the
-    OpenTelemetry Collector. In a cluster with IPv6 a pod has no other.
+    ``0.0.0.0`` and ``[::]`` both mean every address, of IPv6 too where there is any, as they do in gRPC and in Go (net.Listen),
+    and so in the OpenTelemetry Collector. A pod of an IPv6-only cluster has no IPv4 address that others reach.
     """
     host, _, port = endpoint.rpartition(":")
-    host = host.strip("[]")
-    is_both = host in _ALL_ADDRESSES and socket.has_dualstack_ipv6()
-    address = ("::" if is_both else host, int(port))
-    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    is_both = host in ALL_ADDRESSES and socket.has_dualstack_ipv6()
+    host = "::" if is_both else host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server(address, family=family, backlog=1024, dualstack_ipv6=is_both)
+        listener = socket.create_server((host, int(port)), family=family, backlog=1024, dualstack_ipv6=is_both)
     except UnicodeError as error:  # no host name
         raise ListenError(endpoint, str(error)) from None
     except OSError as error:

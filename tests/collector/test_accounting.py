@@ -79,9 +79,8 @@ def test_in_memory(tmp_path_factory: pytest.TempPathFactory, choice: random.Rand
 @given(st.randoms(use_true_random=False))
 def test_with_a_spool_and_restarts(tmp_path_factory: pytest.TempPathFactory, choice: random.Random) -> None:
     sent = 0
-    with closing(
-        Life(tmp_path_factory.mktemp("life"), remember=2)
-    ) as life:  # also where hypothesis ends an example early
+    # Closed also where hypothesis ends an example early.
+    with closing(Life(tmp_path_factory.mktemp("life"), remember=2)) as life:
         for _ in range(30):
             step = choice.randint(0, 9)
             if step < 5:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -313,19 +313,19 @@ def test_whenever_crashes_come_conversations_are_the_same(
 ) -> None:
     """Turns of two conversations, cut into requests anywhere, with a crash before or after any of them."""
     folder, quiet = tmp_path_factory.mktemp("lives"), {"idle_timeout": 20}
-    with ExitStack() as ending:  # also where hypothesis ends an example early
-        lives = [
-            ending.enter_context(closing(Life(folder_in(folder, name), RULES, quiet))) for name in ("plain", "crashed")
-        ]
-        plain, crashed = lives
+    # Closed also where hypothesis ends an example early.
+    with (
+        closing(Life(folder_in(folder, "plain"), RULES, quiet)) as plain,
+        closing(Life(folder_in(folder, "crashed"), RULES, quiet)) as crashed,
+    ):
         for number in range(1, 6):
             spans = turn(number, *choice.choices(["look_up", "refund"], k=2), conversation=f"c-{number % 2}")
             choice.shuffle(spans)
             send_to_both(plain, crashed, spans, choice, 3)
             if choice.random() < 0.6:
-                for life in lives:
+                for life in (plain, crashed):
                     life.settle()
-        for life in lives:
+        for life in (plain, crashed):
             life.settle()
             life.settle(25)
     assert of_conversations(crashed) == of_conversations(plain)
