@@ -16,6 +16,9 @@ from tests.sinks import OtlpSink
 
 # Workers of xdist have the width of its terminal there; without it reports have one of their own.
 os.environ.pop("COLUMNS", None)
+# A proxy of the environment is for what the tests install: their own servers are on loopback.
+for _variable in ("NO_PROXY", "no_proxy"):
+    os.environ[_variable] = ",".join(filter(None, [os.environ.get(_variable), "127.0.0.1", "localhost"]))
 # Property tests are not timed, since machines differ. Where CI is set, hypothesis draws the same examples in each run.
 settings.register_profile("rightcall", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rightcall")

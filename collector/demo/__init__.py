@@ -10,6 +10,7 @@ import time
 from importlib.resources import files
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from rich.console import Console
@@ -23,6 +24,7 @@ from collector.scoring.verdict import Verdict
 from collector.service.log_config import configure_logging
 from collector.service.serve import start
 from collector.service.service import Service
+from collector.transport.proxies import grpc_proxy_options
 from scorers.quoting import printable
 
 _PAUSE = 0.25  # seconds between runs
@@ -116,7 +118,8 @@ class _Traffic(threading.Thread):
     def __init__(self, endpoint: str, started: float) -> None:
         super().__init__(name="demo-traffic")
         self._since = started
-        self._exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True)
+        options: Any = tuple(grpc_proxy_options(endpoint))  # a proxy of the environment could not reach this machine
+        self._exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True, channel_options=options)
         self._stopped = threading.Event()
 
     def run(self) -> None:

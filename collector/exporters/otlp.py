@@ -28,6 +28,7 @@ from collector.otlp import status
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
 from collector.transport.credentials import WatchedFiles, read_file
+from collector.transport.proxies import grpc_proxy_options, proxy_for
 from scorers.quoting import shorten
 
 if TYPE_CHECKING:
@@ -50,7 +51,11 @@ class GrpcTransport:
     """OTLP/gRPC to ``host:port``."""
 
     def __init__(self, config: OtlpExporterConfig, place: str = "exporters.otlp") -> None:
-        options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", MAX_ANSWER_BYTES)]
+        options = [
+            ("grpc.max_send_message_length", -1),
+            ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
+            *grpc_proxy_options(config.endpoint),
+        ]
         compression = grpc.Compression.Gzip if config.compression == "gzip" else grpc.Compression.NoCompression
         if config.tls.insecure:
             self._channel = grpc.aio.insecure_channel(config.endpoint, options, compression)
@@ -111,8 +116,11 @@ class HttpTransport:
         import httpx  # noqa: PLC0415 - tens of megabytes that a gRPC exporter does not need
 
         self._http, self._clock = httpx, clock
-        # Proxies and .netrc of the environment are not meant for this backend.
-        self._client = httpx.AsyncClient(verify=_client_context(config, place), timeout=config.timeout, trust_env=False)
+        # Of the environment, only the proxy: what else the client would read there is not meant for this backend.
+        self._client = httpx.AsyncClient(
+            verify=_client_context(config, place), timeout=config.timeout, trust_env=False,
+            proxy=proxy_for(config.endpoint),
+        )  # fmt: skip
         self._timeout, alone = config.timeout, signal is not None
         self._urls = {name: signal_url(config.endpoint, name, of_one_signal=alone) for name in _METHODS}
         self._gzip = config.compression == "gzip"

@@ -23,6 +23,7 @@ from collector.errors import ConfigError, JudgeError
 from collector.judging.clients.schema import SchemaEvent, Schemas, strict, worded
 from collector.otlp.status import retry_after
 from collector.transport.credentials import WatchedFiles, read_file
+from collector.transport.proxies import proxy_for
 from scorers.judged.judge import JudgeRequest
 from scorers.unicode import JSONDecoder
 
@@ -47,10 +48,12 @@ class OpenAIJudge:
         self._config, self._clock = config, clock
         self._schemas = Schemas()
         self._key_file = WatchedFiles([config.api_key_file], KEY_CHECK_INTERVAL, clock.now)
-        # Neither proxies nor redirects: a question holds what users said, and goes to the configured endpoint only.
+        # A question holds what users said, and is for the configured endpoint alone: no redirects, and a proxy only where
+        # it cannot read along.
         http = openai.DefaultAsyncHttpxClient(
             verify=_context(config),
             trust_env=False,
+            proxy=proxy_for(config.endpoint) if config.endpoint.startswith("https://") else None,
             follow_redirects=False,
             event_hooks={"response": [_skip_error_body]},
         )

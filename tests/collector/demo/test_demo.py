@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 
 DEMO = [sys.executable, "-m", "collector", "demo"]
+BEHIND_A_PROXY = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")  # nobody listens there
 
 
 def test_it_scores_runs_and_prints_the_address_of_the_metrics() -> None:
-    done = subprocess.run([*DEMO, "--seconds", "5"], capture_output=True, text=True, timeout=60, check=False)
+    env = {key: value for key, value in os.environ.items() if key.lower() != "no_proxy"} | BEHIND_A_PROXY
+    done = subprocess.run([*DEMO, "--seconds", "5"], capture_output=True, text=True, timeout=60, check=False, env=env)
     assert (done.returncode, done.stderr) == (0, "")
     assert "/metrics" in done.stdout
     assert "console: http://127.0.0.1:" in done.stdout

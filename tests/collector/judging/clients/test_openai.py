@@ -17,8 +17,9 @@ from collector.errors import ConfigError, JudgeError
 from collector.judging import clients as judges
 from collector.judging.clients.openai import MAX_ANSWER_BYTES, OpenAIJudge
 from scorers.judged.judge import JudgeRequest
+from tests.http_proxy import HttpProxy
 from tests.judge_server import HANGS, HANGS_MID_BODY, TOKENS, JudgeServer, Question, Reply, fails, says
-from tests.sinks import ManualClock
+from tests.sinks import ManualClock, OtlpSink
 from tests.waiting import PATIENCE
 
 SCHEMA = {
@@ -245,6 +246,18 @@ def test_an_authority_of_ones_own(tmp_path: Path) -> None:
     judges.build(config("https://127.0.0.1:1/v1", tls={"ca_file": str(tmp_path / "ca.pem")}))
     with pytest.raises(ConfigError, match=r"judge\.tls: a certificate"):
         judges.build(config("https://127.0.0.1:1/v1", tls={"ca_file": str(broken)}))
+
+
+@pytest.mark.parametrize(("scheme", "seen"), [("https", ["CONNECT"]), ("http", [])])
+def test_a_proxy_is_used_only_where_it_can_read_nothing(
+    scheme: str, seen: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OtlpSink() as server, HttpProxy() as proxy:
+        for variable in ("HTTP_PROXY", "HTTPS_PROXY"):
+            monkeypatch.setenv(variable, proxy.url)
+        # Nobody has such a name, and the server is no judge: what counts is what was asked of the proxy.
+        failure(config(f"{scheme}://judge.invalid:{server.port}/v1"))
+    assert [method for method, _, _ in proxy.seen] == seen
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
