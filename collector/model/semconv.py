@@ -78,6 +78,8 @@ HOST_NAMES: Final = ("k8s.node.name", "host.id", "host.name", "service.instance.
 """Resource attributes that identify the clock that stamped a span, the most specific first."""
 
 # --- Rightcall's own
+OWN_PREFIXES: Final = ("rightcall.", "gen_ai.evaluation.")
+"""How the names of all attributes begin that Rightcall writes."""
 RIGHTCALL_INTENT: Final = "rightcall.intent"
 RIGHTCALL_INTENT_REASON: Final = "rightcall.intent.reason"
 RIGHTCALL_ROUTE: Final = "rightcall.route"

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
 
 from collector.byte_cache import ByteCache
+from collector.model.semconv import OWN_PREFIXES
 from collector.otlp import schema
 from collector.otlp.lazy import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES, MAX_FIELDS
@@ -20,7 +21,7 @@ AttributeValue = str | bool | int | float | tuple[str, ...]
 Attributes = tuple[tuple[str, AttributeValue], ...]
 """Names and values. A tuple is hashable: most runs of a rule have the same attributes, whose encoding is cached."""
 
-_OURS: Final = (b"rightcall.", b"gen_ai.evaluation.")  # how the names of our attributes begin
+_OURS: Final = (OWN_PREFIXES[0].encode(), OWN_PREFIXES[1].encode())
 _ATTRIBUTE: Final = 0x4A  # tag of an attribute in a span
 _ONE_BYTE: Final = 128  # lengths below this take one byte
 _INFO, _WARN = b"\x09", b"\x0d"  # SeverityNumber of an evaluation, and of one that failed to run

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from collector.model.semconv import OWN_PREFIXES
 from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Tells, may_tell_of_call
 
 _MAX_VALUES: Final = 256  # cached per key; one with more holds ids or texts, which do not repeat
@@ -30,10 +31,13 @@ _NOT_SELECTED: Final = AttributeKey("", is_selected=False)
 
 
 class AttributeKeys:
-    """Which keys are selected: exact ones and those with certain prefixes, or all."""
+    """Which keys are selected: exact ones, and those with certain prefixes.
 
-    def __init__(self, attributes: Iterable[str] | None, prefixes: Iterable[str] = ()) -> None:
-        self._exact, self._prefixes = None if attributes is None else frozenset(attributes), tuple(prefixes)
+    Rightcall's own keys are selected as exact ones alone: what an earlier collector wrote on a span is no evidence of the run.
+    """
+
+    def __init__(self, attributes: Iterable[str], prefixes: Iterable[str] = ()) -> None:
+        self._exact, self._prefixes = frozenset(attributes), tuple(prefixes)
         self.by_bytes: dict[bytes, AttributeKey] = {}
         """What is known of keys, as they are encoded: a bounded cache."""
         self.strings: dict[bytes, tuple[str, str]] = {}
@@ -43,7 +47,7 @@ class AttributeKeys:
     def look_up(self, key: bytes) -> AttributeKey:
         """Returns what is known of a key that is not cached."""
         text = key.decode("utf-8", "replace")
-        is_selected = self._exact is None or text in self._exact or text.startswith(self._prefixes)
+        is_selected = text in self._exact or (text.startswith(self._prefixes) and not text.startswith(OWN_PREFIXES))
         known = AttributeKey(text) if is_selected else _NOT_SELECTED
         if len(self.by_bytes) < _MAX_CACHED and len(key) < ONE_BYTE:
             self.by_bytes[key] = known
@@ -54,11 +58,6 @@ class AttributeKeys:
     def is_selected(self, key: bytes) -> bool:
         """Whether values under this key are decoded."""
         return (self.by_bytes.get(key) or self.look_up(key)).is_selected
-
-    @staticmethod
-    def is_any(key: bytes) -> bool:
-        """True: all values were decoded, or looked at."""
-        return True
 
     def text(self, key: AttributeKey, attribute: bytes, start: int) -> str:
         """Returns the string that begins there and ends an attribute. Raises UnicodeDecodeError."""
@@ -79,7 +78,8 @@ class AttributeKeys:
         # Not for each key that is looked up: its words take longer to look at than all else of an attribute.
         if (self.by_bytes.get(key) or self.look_up(key)).is_selected:
             return "never"
-        tells = may_tell_of_call(key.decode("utf-8", "replace"))
+        text = key.decode("utf-8", "replace")
+        tells: Tells = "never" if text.startswith(OWN_PREFIXES) else may_tell_of_call(text)
         if len(self._tells) < _MAX_CACHED and len(key) < ONE_BYTE:
             self._tells[key] = tells
         return tells

@@ -6,7 +6,7 @@ is not selected is skipped unread. Invalid UTF-8 is replaced, values nested deep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -54,13 +54,14 @@ class Decoder:
 
     Selects the keys in ``attributes``, keys that start with one of ``prefixes``, and every attribute of the scopes in
     ``whole_scopes``. A span that contains one of ``markers``, and that is not understood by what was selected, or is a tool
-    call without arguments and has an attribute that may be of them, is decoded once more, with every attribute. The first
-    of the markers is the most common one. With a ``reading``, spans of one form are decoded once.
+    call without arguments and has an attribute that may be of them, is decoded once more, with every attribute. Every means
+    all but Rightcall's own. The first of the markers is the most common one. With a ``reading``, spans of one form are
+    decoded once.
     """
 
     def __init__(
         self,
-        attributes: Iterable[str],
+        attributes: Collection[str],
         prefixes: Iterable[str] = (),
         whole_scopes: Iterable[str] = (),
         markers: Sequence[bytes] = (),
@@ -69,7 +70,7 @@ class Decoder:
         self._forms = None if reading is None else SpanForms(reading)
         self._common = markers[0] if markers else b""
         self._markers = re2.compile(b"|".join(map(re2.escape, markers))) if markers else None
-        self._selected, self._all = AttributeKeys(attributes, prefixes), AttributeKeys(None)
+        self._selected, self._all = AttributeKeys(attributes, prefixes), AttributeKeys(attributes, ("",))
         self._whole_scopes = frozenset(whole_scopes)
         self._envelopes: ByteCache[Envelope, tuple[Resource, Scope]] = ByteCache(_ENVELOPES)
         self._parent = b""
@@ -116,7 +117,7 @@ class Decoder:
         if genai_span is None:
             return UNREAD
         if genai_span is not IGNORED and self._forms is not None:
-            self._forms.learn(raw, span, genai_span, keys.is_any if is_whole else keys.is_selected)
+            self._forms.learn(raw, span, genai_span, (self._all if is_whole else keys).is_selected)
         return genai_span
 
     def _whole(self, raw: bytes, span: Span, genai_span: GenAISpan | None) -> Span:

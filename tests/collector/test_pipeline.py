@@ -321,6 +321,22 @@ def test_an_attribute_that_is_none_is_kept_and_does_no_harm(bench: Bench) -> Non
     assert any(broken[-20:] in sent.payload for sent in bench.queue.pending())
 
 
+def test_what_an_earlier_collector_wrote_is_no_evidence(tmp_path: Path) -> None:
+    """`rightcall.outcome: forbidden` is a verdict, and no word of the tool that the call was denied."""
+    rules = "rules:\n  - {name: r, match: {agent: helper}, expect: {sequence: [look_up], forbid: [delete_order]}}\n"
+    first, second = Bench(tmp_path, rules), Bench(tmp_path, rules)
+    first.send(data.tool(2, 1, "look_up"), data.tool(3, 1, "delete_order", at=1), data.agent(1))
+    first.wait(3)
+    second.send(*first.out())
+    second.wait(3)
+    before, after = (
+        [(verdict.label, verdict.outcomes, verdict.doubts, verdict.run.trajectory.calls) for verdict in bench.verdicts]
+        for bench in (first, second)
+    )
+    assert [label for label, *_ in before] == ["fail"]
+    assert after == before
+
+
 def _with_span(raw: bytes) -> bytes:
     """A request with one span of any bytes."""
     return lazy.join([(Envelope(b"", b""), [raw])])

@@ -39,6 +39,14 @@ def test_every_attribute_of_certain_scopes_is_selected() -> None:
     assert decoded.attributes == {"wanted": "a", "other": [1]}
 
 
+def test_of_our_own_attributes_only_those_are_read_that_are_asked_for() -> None:
+    own = data.span(1, rightcall__outcome="extra", rightcall__route="/chat", gen_ai__evaluation__name="x", other="a")
+    ((envelope, spans),) = lazy.iter_scopes(data.traces(own, scope="agents").SerializeToString())
+    (decoded,) = Decoder(["rightcall.route"], ("rightcall.",), whole_scopes=["agents"]).spans(spans, envelope)
+    assert decoded is not None
+    assert decoded.attributes == {"rightcall.route": "/chat", "other": "a"}
+
+
 @pytest.mark.parametrize(
     ("captured", "arguments", "times"),
     [
@@ -48,6 +56,7 @@ def test_every_attribute_of_certain_scopes_is_selected() -> None:
         ({"input.value": '{"n": 1}'}, '{"n": 1}', 1),  # another dialect's, so it is selected
         ({"acme.city": "Paris", "acme.days": 3, "gen_ai.tool.type": "function"}, None, 1),
         ({"gen_ai.tool.call.result": '{"n": 1}'}, None, 1),
+        ({"rightcall.outcome": "forbidden", "gen_ai.evaluation.explanation": "{"}, None, 1),
         ({"acme.whatever": '{"n": 1}'}, UNREADABLE, 2),
         ({"acme.whatever": {"n": 1}}, UNREADABLE, 2),
         ({}, None, 1),
