@@ -1,4 +1,4 @@
-"""Patterns of `redact`: regular expressions in RE2 syntax, on bytes."""
+"""Patterns of `redact`: regular expressions in RE2 syntax, on UTF-8."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ def compile_pattern(pattern: str) -> re2.Pattern:
     """Returns the compiled expression. Raises ValueError where it is none."""
     options = re2.Options()
     options.log_errors = False
-    options.encoding = re2.Options.Encoding.LATIN1  # bytes as they are: invalid UTF-8 must not hide anything
     try:
         return re2.compile(pattern.encode(), options)
     except re2.error as error:
@@ -20,6 +19,7 @@ def compile_pattern(pattern: str) -> re2.Pattern:
 
 
 def checked_pattern(pattern: str) -> str:
-    """Returns the pattern if it can be compiled. Raises ValueError."""
-    compile_pattern(pattern)
+    """Returns the pattern if it can be compiled, and matches no empty text. Raises ValueError."""
+    if compile_pattern(pattern).search(b"") is not None:
+        raise ValueError(f"{pattern!r} matches the empty text, which is everywhere")
     return pattern

@@ -32,17 +32,17 @@ class Redaction:
         def hides(key: bytes) -> bool:
             known = self._known.get(key)
             if known is None:
-                known = any(expression.match(key) for expression in keys)
+                known = any(expression.match(_valid(key)) for expression in keys)
                 if len(self._known) < _MAX_KNOWN and len(key) <= _MAX_KEY:
                     self._known[key] = known
             return known
 
         def masked(text: bytes, most: int) -> tuple[bytes, int]:
-            total = 0
+            changed, total = _valid(text), 0
             for expression in patterns:
-                text, count = expression.subn(MASK, text, most)
+                changed, count = expression.subn(MASK, changed, most)
                 total += count
-            return text, total
+            return (_valid(changed) if total else text), total  # `\C` takes a byte of a character
 
         self._masked, self._hides = masked, hides
         self._redactor = Redactor(hides, masked)
@@ -70,3 +70,14 @@ class Redaction:
         masked, count = self._masked(text.encode("utf-8", "replace"), MAX_WORK)
         # With as many matches as are masked at most, there may be more behind them.
         return (masked if count < MAX_WORK else MASK).decode("utf-8", "replace")
+
+
+def _valid(text: bytes) -> bytes:
+    """Returns a text that is UTF-8: no pattern matches what is not, which must not hide anything."""
+    if text.isascii():
+        return text
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return text.decode("utf-8", "replace").encode()
+    return text

@@ -55,6 +55,31 @@ def test_patterns_wherever_a_text_is(value: Any) -> None:
     assert changed.SerializeToString().count(b"[redacted]") == 3
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text", "left"),
+    [
+        (r"\b[0-9]{16}\W", f"Karte {CARD}\u2013bitte", "Karte [redacted]bitte"),
+        ("(?i)m\u00fcller", "Herr M\u00dcLLER", "Herr [redacted]"),
+        ("(?i)name: .{3,6}", "Name: J\u00fcrgen, 5", "[redacted], 5"),
+        (r"\p{Han}{2,4}", "\u5f20\u4f1f paid", "[redacted] paid"),
+        ("[\u0410-\u044f]+", "\u0418\u0432\u0430\u043d paid 5 \u20ac f\u00fcr", "[redacted] paid 5 \u20ac f\u00fcr"),
+        (r"id \C", "id \u00fc", "[redacted]\ufffd"),
+    ],
+)
+def test_patterns_match_whole_characters_of_any_language(pattern: str, text: str, left: str) -> None:
+    assert data.values_of(redacted(data.span(1, note=text), patterns=[pattern])) == {"note": left}
+
+
+def test_what_is_no_text_hides_nothing_and_is_kept_where_nothing_matches() -> None:
+    clean, secret = b"caf\xe9", b"name: J\xfcrgen"
+    raw = data.span(1, key=clean, text=secret).SerializeToString().replace(b"key", b"k\xffy")
+    changed = redaction(patterns=["name: .{6}"]).span(raw)
+    assert b"k\xffy" in changed
+    assert clean in changed
+    assert changed.endswith(b"[redacted]")
+    assert clean not in redaction(attributes=["k?y"]).span(raw)
+
+
 def test_log_records_body_and_attributes() -> None:
     record = LogRecord(body=data.any_value({"content": f"my card is {CARD}"}), attributes=data.attributes({"a": CARD}))
     changed = redaction(**NUMBERS).log_record(record.SerializeToString())
@@ -105,9 +130,15 @@ def test_any_bytes_give_bytes(raw: bytes) -> None:
     assert isinstance(both.log_record(raw), bytes)
 
 
-@pytest.mark.parametrize("pattern", ["(", "(?=x)", r"(a)\1"])
-def test_a_pattern_that_is_none_is_a_sentence(pattern: str) -> None:
-    with pytest.raises(ValidationError, match="is not a regular expression"):
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        *((pattern, "is not a regular expression") for pattern in ("(", "(?=x)", r"(a)\1")),
+        *((pattern, "matches the empty text") for pattern in ("", "x*", "(secret)?", "^", r"\B")),
+    ],
+)
+def test_a_pattern_that_is_none_is_a_sentence(pattern: str, said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
         redaction(patterns=[pattern])
 
 
