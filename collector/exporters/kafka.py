@@ -2,7 +2,7 @@
 
 Configuration: ``exporters.kafka``. The key is the trace id in hex, as the OpenTelemetry Collector writes it: all messages
 of a trace are in one partition. A request counts as sent when all replicas in sync have all of its messages; if any message
-failed, it is sent again.
+failed, it is sent again. A message that the topic's encoding cannot express, or that is too large, is rejected alone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final
 from collector.clock import SYSTEM_CLOCK, Clock
 from collector.component import ExportRequest, Rejected
 from collector.config.exporters import KafkaExporterConfig
+from collector.config.kafka import Encoding
 from collector.delivery.queued_exporter import DeliveryError, QueuedExporter
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import ConfigError, DecodeError
@@ -47,21 +48,16 @@ class KafkaTransport:
             raise ConfigError(f"exporters.kafka: {error.args[0].str()}") from None
 
     async def send(self, request: ExportRequest) -> Rejected:
-        """Write one request. Returns what is too large for the brokers. Raises DeliveryError."""
+        """Write one request. Returns what cannot be encoded, or is too large for the brokers. Raises DeliveryError."""
         return await asyncio.to_thread(self._write, request)
 
     def _write(self, request: ExportRequest) -> Rejected:
         answers: list[Any] = []
-        rejected = Rejected()
-        try:
-            messages = list(by_trace("logs" if request.signal == "logs" else "traces", request.payload))
-        except DecodeError as error:
-            raise DeliveryError(str(error), retryable=False, kind="not OTLP") from None
         topic = self._topics[request.signal]
         if topic is None:
             raise DeliveryError(f"no topic for {request.signal}", retryable=False)
-        for trace_id, message, items in messages:
-            value = json.from_protobuf(request.signal, message) if topic.encoding == "otlp_json" else message
+        messages, rejected = _encoded(request, topic.encoding)
+        for trace_id, value, items in messages:
 
             def delivered(error: Any, _: Any, items: int = items) -> None:
                 answers.append((error, items))
@@ -96,6 +92,26 @@ class KafkaTransport:
     async def close(self) -> None:
         """Write what is under way."""
         await asyncio.to_thread(self._producer.flush, 5.0)
+
+
+def _encoded(request: ExportRequest, encoding: Encoding) -> tuple[list[tuple[bytes, bytes, int]], Rejected]:
+    """Returns trace id, value and number of items of each message, and what cannot be encoded. Raises DeliveryError.
+
+    All of them before the first is written: a request that fails half-way is written again from its beginning.
+    """
+    try:
+        parts = list(by_trace("logs" if request.signal == "logs" else "traces", request.payload))
+    except DecodeError as error:
+        raise DeliveryError(str(error), retryable=False, kind="not OTLP") from None
+    messages, rejected = list[tuple[bytes, bytes, int]](), Rejected()
+    for trace_id, part, items in parts:
+        try:
+            value = json.from_protobuf(request.signal, part) if encoding == "otlp_json" else part
+        except DecodeError as error:
+            rejected = Rejected(rejected.count + items, str(error))
+        else:
+            messages.append((trace_id, value, items))
+    return messages, rejected
 
 
 class KafkaExporter(QueuedExporter):

@@ -39,7 +39,7 @@ _TRANSLATED: dict[Signal, json_fields.Fields] = {"traces": json_fields.TRACES, "
 _TOP_LEVEL: dict[str, Signal] = {"resourceSpans": "traces", "resourceLogs": "logs", "resourceMetrics": "metrics"}
 _ID_FIELDS = frozenset({"traceId", "spanId", "parentSpanId"})
 _PER_VALUE = 100  # bytes of the Python and protobuf objects of a value or key, on average
-MAX_DEPTH = 96  # levels of a large OTLP/JSON body: protobuf's own limit is 100 levels
+MAX_DEPTH = 200  # levels of an OTLP/JSON body: protobuf's own limit is 100 messages, of which each may be in a list
 _MAX_BYTES = 20 << 20  # of an OTLP/JSON body: the limit of the OpenTelemetry Collector for any body
 _MAX_OBJECTS = 500_000  # of an OTLP/JSON body: an attribute has two; each takes protobuf's parser about 8 µs
 # The parser in C, which holds the interpreter lock, takes up to 20 ms for so many values, and 25 ms for so many bytes.
@@ -147,9 +147,9 @@ def from_protobuf(signal: Signal, payload: bytes) -> bytes:
     """
     try:
         document = json_format.MessageToDict(_REQUESTS[signal].FromString(payload), use_integers_for_enums=True)
+        _rewrite_ids(document, lambda value: base64.b64decode(value).hex())
     except (ProtobufError, json_format.Error, ValueError, RecursionError) as error:
         raise DecodeError(f"the request cannot be written as JSON: {error}") from None
-    _rewrite_ids(document, lambda value: base64.b64decode(value).hex())
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 

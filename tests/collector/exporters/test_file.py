@@ -15,7 +15,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.errors import ConfigError, DecodeError
 from collector.exporters.file import RotatingFile
-from collector.otlp.json import from_protobuf
+from collector.otlp.json import from_protobuf, to_protobuf
 from collector.receivers.otlp_file import read_file
 from tests import otlp_data as data
 from tests.builders import load
@@ -51,6 +51,15 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     found = dict(read_file(path))
     assert type(traces).FromString(found["traces"]) == traces
     assert json_format.MessageToDict(type(logs).FromString(found["logs"])) == json_format.MessageToDict(logs)
+
+
+def test_what_is_nested_as_deeply_as_protobuf_reads_is_written_and_read_back() -> None:
+    value: Any = "deep"
+    for _ in range(47):
+        value = [value]
+    raw = data.traces(data.span(1, map=value)).SerializeToString()
+    assert data.all_spans(raw)
+    assert to_protobuf("traces", from_protobuf("traces", raw)) == raw
 
 
 def test_what_is_no_request_is_an_error() -> None:

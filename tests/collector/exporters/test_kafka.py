@@ -71,6 +71,23 @@ def test_events_go_to_a_topic_of_their_own_as_json(cluster: Cluster) -> None:
     assert f'"traceId":"{ONE.hex()}"' in message.value().decode().replace(" ", "")
 
 
+def test_a_trace_that_is_no_json_is_rejected_and_the_others_are_written_once(cluster: Cluster) -> None:
+    good, bad = data.span(1, trace_id=ONE), [data.span(number, trace_id=TWO, name="bad") for number in (2, 3)]
+    payload = data.traces(good, *bad).SerializeToString().replace(b"bad", b"b\xffd")
+    settings = config(cluster, traces={"topic": "json", "encoding": "otlp_json"})
+
+    async def main() -> None:
+        transport = KafkaTransport(settings)
+        rejected = await transport.send(ExportRequest("traces", payload, 3))
+        assert (rejected.count, "cannot be written as JSON" in rejected.message) == (2, True)
+        await transport.send(traces(data.span(4, trace_id=ONE, name="later")))
+        await transport.close()
+
+    asyncio.run(main())
+    first, second = cluster.read_all("json", 2)
+    assert (first.key().decode(), "later" in second.value().decode()) == (ONE.hex(), True)
+
+
 def test_a_cluster_that_does_not_answer_is_tried_again() -> None:
     settings = KafkaExporterConfig.model_validate(
         {"brokers": ["127.0.0.1:1"], "traces": {"topic": "scored"}, "timeout": "200ms", "properties": {"log_level": 0}}

@@ -170,7 +170,7 @@ def test_the_status_of_a_span_of_jaeger(tags: dict[str, Any], code: int) -> None
     assert only_span(jaeger(tags=[{"key": key, "value": value} for key, value in tags.items()])).status.code == code
 
 
-@pytest.mark.parametrize("depth", [150, 400, 900])
+@pytest.mark.parametrize("depth", [250, 400, 900])
 @pytest.mark.parametrize(
     "document",
     [
