@@ -20,7 +20,7 @@ from collector.config.exporters import ExportersConfig, OtlpExporterConfig
 from collector.config.fields import Duration, Listen, LocalPath, Section, also, section_or
 from collector.config.judge import JudgeConfig
 from collector.config.machine import memory_bytes
-from collector.config.patterns import checked_pattern
+from collector.config.patterns import checked_glob, checked_pattern
 from collector.config.receivers import BearerAuthConfig, ReceiversConfig
 
 
@@ -148,7 +148,9 @@ class RedactionConfig(Section):
     ``pass_through`` passed-through spans and logs are redacted too, at the cost of parsing each of them.
     """
 
-    attributes: list[str] = Field([], examples=[["gen_ai.tool.call.arguments", "gen_ai.*.messages"]])
+    attributes: list[Annotated[str, AfterValidator(checked_glob)]] = Field(
+        [], examples=[["gen_ai.tool.call.arguments", "gen_ai.*.messages"]]
+    )
     patterns: list[Annotated[str, AfterValidator(checked_pattern)]] = Field([], examples=[["\\b[0-9]{13,16}\\b"]])
     pass_through: bool = False
 

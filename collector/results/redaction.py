@@ -7,10 +7,9 @@ it is readable for its own user only. Resource attributes, span names and trace 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fnmatch import translate
 
 from collector.config.model import RedactionConfig
-from collector.config.patterns import compile_pattern
+from collector.config.patterns import compile_glob, compile_pattern
 from collector.otlp import lazy
 from collector.otlp.redact import MASK, MAX_WORK, Redactor
 from collector.otlp.structure import Group
@@ -22,8 +21,7 @@ class Redaction:
     """Redacts by ``config``. Patterns are matched in linear time, whatever is sent."""
 
     def __init__(self, config: RedactionConfig) -> None:
-        # `fnmatch` ends patterns with \Z, which RE2 spells \z.
-        keys = [compile_pattern(translate(glob).replace(r"\Z", r"\z")) for glob in config.attributes]
+        keys = [compile_glob(glob) for glob in config.attributes]
         patterns = [compile_pattern(pattern) for pattern in config.patterns]
         self.pass_through = config.pass_through and bool(keys or patterns)
         self.active = bool(keys or patterns)

@@ -100,10 +100,11 @@ def _expression(name: Name) -> Any:
 
 
 def _regex_of(name: Name) -> str:
-    return _glob_to_regex(name) if isinstance(name, str) else name.regex
+    return glob_to_regex(name) if isinstance(name, str) else name.regex
 
 
-def _glob_to_regex(glob: str) -> str:
+def glob_to_regex(glob: str) -> str:
+    """Returns an expression in RE2 syntax that matches what the glob does, from beginning to end."""
     # A bracket that is not closed, or is empty, is an ordinary character, as in shells.
     parts: list[str] = []
     at = 0

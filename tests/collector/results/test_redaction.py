@@ -40,6 +40,29 @@ def test_attributes_by_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("glob", "hidden"),
+    [
+        ("*secret*", {"my.secret.key", "secret"}),
+        ("*.*.key", {"my.secret.key"}),
+        ("s[a-e]cre?", {"secret"}),
+        ("[!sm]*", {"\u00fcber"}),
+        ("?ber", {"\u00fcber"}),
+        ("secret", {"secret"}),
+        ("*", {"my.secret.key", "secret", "\u00fcber"}),
+    ],
+)
+def test_globs_are_those_of_rules(glob: str, hidden: set[str]) -> None:
+    keys = {"my.secret.key": "x", "secret": "x", "\u00fcber": "x"}
+    said = data.values_of(redacted(data.span(1, **keys), attributes=[glob]))  # type: ignore[arg-type]
+    assert {key for key, value in said.items() if value == "[redacted]"} == hidden
+
+
+def test_a_glob_that_is_none_is_a_sentence() -> None:
+    with pytest.raises(ValidationError, match=r"'\[z-a\]' is not a glob: invalid character class range"):
+        redaction(attributes=["[z-a]"])
+
+
+@pytest.mark.parametrize(
     "value",
     [f"pay {CARD} now", [f"x {CARD}"], {"deep": [{"deeper": CARD}]}, f'{{"card": "{CARD}"}}', b"\xff " + CARD.encode()],
     ids=["text", "list", "map", "json", "bytes"],
