@@ -37,7 +37,8 @@ _REQUESTS: dict[Signal, type[Message]] = {
 _TRANSLATED: dict[Signal, json_fields.Fields] = {"traces": json_fields.TRACES, "logs": json_fields.LOGS}
 # The key that identifies the signal of a request, for files without that information.
 _TOP_LEVEL: dict[str, Signal] = {"resourceSpans": "traces", "resourceLogs": "logs", "resourceMetrics": "metrics"}
-_ID_FIELDS = frozenset({"traceId", "spanId", "parentSpanId"})
+# In either spelling, as protobuf's parser takes them.
+_ID_FIELDS = frozenset({"traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id"})
 _PER_VALUE = 100  # bytes of the Python and protobuf objects of a value or key, on average
 MAX_DEPTH = 200  # levels of an OTLP/JSON body: protobuf's own limit is 100 messages, of which each may be in a list
 _MAX_BYTES = 20 << 20  # of an OTLP/JSON body: the limit of the OpenTelemetry Collector for any body

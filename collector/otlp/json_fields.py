@@ -8,8 +8,8 @@ Fields are written in order, whatever the order of the keys, and those with a de
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable
-from math import isfinite
 from typing import Any, Final
 
 from collector.otlp.wire import field, varint
@@ -23,6 +23,7 @@ _ONE_BYTE: Final = 128
 _fixed32 = struct.Struct("<I").pack
 _fixed64 = struct.Struct("<Q").pack
 _double = struct.Struct("<d").pack
+_LARGEST: Final = sys.float_info.max
 
 
 class Unusual(Exception):  # noqa: N818 - no error: it is left to protobuf's parser
@@ -117,7 +118,7 @@ def _any_value(value: Any, depth: int = 0) -> bytes:
         if kind == "intValue":
             # Protobuf writes a negative number as 64 bits of two's complement.
             return b"\x18" + varint(_number(item, -(1 << 63), (1 << 63) - 1) & ((1 << 64) - 1))
-        if kind == "doubleValue" and (type(item) is float or type(item) is int) and isfinite(item):
+        if kind == "doubleValue" and (type(item) is float or type(item) is int) and abs(item) <= _LARGEST:
             return b"\x21" + _double(item)
         if kind == "arrayValue":
             return field(0x2A, b"".join([field(0x0A, _any_value(one, depth + 1)) for one in _values(item)]))

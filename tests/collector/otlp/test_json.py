@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -46,6 +48,22 @@ def test_a_request_as_the_javascript_sdk_writes_it() -> None:
     assert span.status.code == 2
 
 
+def in_snake_case(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {re.sub("[A-Z]", r"_\g<0>", key).lower(): in_snake_case(item) for key, item in value.items()}
+    return [in_snake_case(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("rewritten", [in_snake_case, lambda span: {**span, "span_id": span["spanId"], "spanId": None}])
+def test_keys_may_be_in_snake_case(rewritten: Callable[[Any], Any]) -> None:
+    link = {"traceId": SPAN["traceId"], "spanId": "0000000000000007", "droppedAttributesCount": 1}
+    array = {"key": "a", "value": {"arrayValue": {"values": [{"intValue": 1}]}}}
+    span = {**SPAN, "links": [link], "attributes": [array]}
+    assert to_protobuf("traces", spans(1, json.dumps(rewritten(span)))) == to_protobuf(
+        "traces", spans(1, json.dumps(span))
+    )
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -56,11 +74,12 @@ def test_a_request_as_the_javascript_sdk_writes_it() -> None:
         (json.dumps(request(traceId="xyz")), "not an OTLP JSON request"),
         (json.dumps(request(kind={"a": 1})), "not an OTLP JSON request"),
         (json.dumps(request(kind=float("inf"))), "not an OTLP JSON request"),
+        (json.dumps(request(attributes=[{"key": "a", "value": {"doubleValue": 10**400}}])), "not an OTLP JSON request"),
         (json.dumps({"resourceSpans": {"a": 1}}), "not an OTLP JSON request"),
         ('{"resourceSpans":' + '[{"a":' * 400 + "1" + "}]" * 400 + "}", "not an OTLP JSON request"),
         (b"\xff\xfe", "not JSON"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_a_body_that_is_not_otlp_is_refused(body: str | bytes, message: str) -> None:
     with pytest.raises(DecodeError, match=message):

@@ -129,6 +129,7 @@ UNUSUAL: list[Any] = [
             {"attributes": [{"key": "a", "value": {"intValue": 2**63}}]},
             {"attributes": [{"key": "a", "value": {"intValue": True}}]},
             {"attributes": [{"key": "a", "value": {"doubleValue": "NaN"}}]},
+            {"attributes": [{"key": "a", "value": {"doubleValue": -(10**400)}}]},
             {"attributes": [{"key": "a", "value": {"bytesValue": "AA=="}}]},
             {"attributes": [{"key": "a", "value": {"stringValue": "a", "intValue": 1}}]},
             {"attributes": [{"key": "a", "value": {"arrayValue": {}}}]},
