@@ -20,7 +20,7 @@ from collector.model.genai_span import IGNORED, UNREAD, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
 from collector.otlp.attribute_keys import KEY_TAG, ONE_BYTE, STRING_TAG, VALUE_TAG, AttributeKeys
-from collector.otlp.span_fields import SpanFields, attribute_fields, span_fields
+from collector.otlp.span_fields import NO_PARENT, SpanFields, attribute_fields, span_fields
 from collector.otlp.span_forms import SpanForms
 from collector.otlp.structure import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES
@@ -144,9 +144,9 @@ class Decoder:
             raise DecodeError(f"a resource or scope is not protobuf: {error}") from None
 
     def _shared(self, parent: bytes) -> bytes:
-        """Returns an id of a parent: siblings arrive together, and share the id that an open trace keeps of each."""
+        """Returns the id of a parent, b"" for none: siblings arrive together, and share the id that an open trace keeps."""
         if parent != self._parent:
-            self._parent = parent
+            self._parent = b"" if parent == NO_PARENT else parent
         return self._parent
 
     def _span_if_any(self, raw: bytes, resource: Resource, scope: Scope, keys: AttributeKeys) -> Span | None:

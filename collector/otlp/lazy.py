@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 
 from collector.byte_cache import ByteCache
 from collector.otlp import schema
+from collector.otlp.span_fields import NO_PARENT
 from collector.otlp.structure import Envelope, Group, Items, Structure
 from collector.otlp.trim import may_be_flood, trim
 from collector.otlp.wire import field_head, item_head, read_field
@@ -34,7 +35,6 @@ _NAME: Final = 38
 _MAX_SHORT: Final = 127  # lengths up to this take one byte
 _ID: Final = 8  # bytes of a span id
 _LINK: Final = 16  # bytes: span id, parent id
-_NO_PARENT: Final = bytes(_ID)
 _TRACE_ID_SIZE: Final = 16  # bytes
 # The end of one with flags: 85 01 <four bytes, little-endian>. If bit 0x100 is set, bit 0x200 tells whether the parent is
 # remote; otherwise the kind decides.
@@ -187,7 +187,7 @@ def _classify(spans: Items, links: dict[bytes, list[bytes]]) -> tuple[list[int],
                 head = raw[at : at + _SPAN]
                 known = links.setdefault(head[len(_TRACE_TAG) :], [])
             span_id = raw[at + _SPAN + 2 : at + _PARENT]
-            parent_id = raw[at + _PARENT + 2 : at + _NAME] if has_parent else _NO_PARENT
+            parent_id = raw[at + _PARENT + 2 : at + _NAME] if has_parent else NO_PARENT
         else:
             try:
                 trace_id, span_id, parent_id, is_remote = _parse_ids(raw[at:end])
@@ -201,7 +201,7 @@ def _classify(spans: Items, links: dict[bytes, list[bytes]]) -> tuple[list[int],
         known.append(span_id)
         known.append(parent_id)
         # A root is decoded whatever it is: it may carry the route, and stands in for an agent whose span is missing.
-        if is_wanted or parent_id == _NO_PARENT:
+        if is_wanted or parent_id == NO_PARENT:
             wanted.append(index)
         else:
             others.append(index)
@@ -265,7 +265,7 @@ def parent_links(packed: bytes) -> dict[bytes, bytes]:
         # Siblings share the id of their parent: compared by identity from here on, and hashed once.
         above = packed[at + _ID : at + _LINK]
         if above != parent:
-            parent = b"" if above == _NO_PARENT else above
+            parent = b"" if above == NO_PARENT else above
         links[packed[at : at + _ID]] = parent
     return links
 

@@ -13,6 +13,8 @@ from typing import Final
 from collector.otlp.trim import MAX_ATTRIBUTES
 from collector.otlp.wire import read_length
 
+NO_PARENT: Final = bytes(8)
+"""What some encoders write in place of the id of a parent where there is none."""
 _TRACE_ID: Final = b"\n\x10"  # tag and length
 _SPAN_ID: Final = b"\x12\x08"
 _PARENT: Final = b'"\x08'

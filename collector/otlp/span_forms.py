@@ -16,7 +16,7 @@ from collector.model.dialect import Reading
 from collector.model.genai_span import AGENT, CopiedField, GenAISpan
 from collector.model.span import Resource, Scope, Span
 from collector.model.span_copies import like
-from collector.otlp.span_fields import SpanFields, span_fields
+from collector.otlp.span_fields import NO_PARENT, SpanFields, span_fields
 
 _MAX_SIZE: Final = 16 << 10  # bytes of a span that is read here; lengths in it take up to two bytes
 _MAX_LEARNED: Final = 4 << 10  # bytes of a span of which the form is kept
@@ -195,6 +195,8 @@ def _start_of_name(raw: bytes) -> int:
     if not _CHILD + 1 < len(raw) <= _MAX_SIZE or raw[:2] != _TRACE_ID or raw[18:20] != _SPAN_ID:
         return 0
     start = _CHILD if raw[28] == _PARENT[0] and raw[29] == _PARENT[1] else _ROOT
+    if start == _CHILD and raw[30] == 0 and raw[30:_CHILD] == NO_PARENT:  # a root, which is read in another way
+        return 0
     return start if raw[start] == _NAME and raw[start + 1] < _ONE_BYTE else 0
 
 

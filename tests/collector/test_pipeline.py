@@ -321,6 +321,19 @@ def test_an_attribute_that_is_none_is_kept_and_does_no_harm(bench: Bench) -> Non
     assert any(broken[-20:] in sent.payload for sent in bench.queue.pending())
 
 
+@pytest.mark.parametrize("parent", [b"", bytes(8)])
+def test_a_root_is_one_whatever_stands_for_its_parent(tmp_path: Path, parent: bytes) -> None:
+    chat = "{name: chat, match: {route: /chat}, expect: {sequence: [get_weather]}}"
+    bench = Bench(
+        tmp_path, f"rules:\n  - {chat}\n  - {{name: other, match: {{}}, expect: {{sequence: [get_weather]}}}}\n"
+    )
+    root = data.agent(1)
+    root.parent_span_id = parent
+    bench.send(data.tool(2, 1, "get_weather"), root)
+    bench.wait(3)
+    assert [(verdict.rule, verdict.label, verdict.release) for verdict in bench.verdicts] == [("other", "pass", "root")]
+
+
 def test_what_an_earlier_collector_wrote_is_no_evidence(tmp_path: Path) -> None:
     """`rightcall.outcome: forbidden` is a verdict, and no word of the tool that the call was denied."""
     rules = "rules:\n  - {name: r, match: {agent: helper}, expect: {sequence: [look_up], forbid: [delete_order]}}\n"

@@ -95,6 +95,15 @@ def test_what_a_span_has_beside_a_call_without_arguments_is_looked_at_in_each() 
         assert reads(span) == plain(span)
 
 
+def test_a_root_with_zeros_for_a_parent_is_read_as_any_root() -> None:
+    reads, plain = Reads(), Reads(forms=False)
+    child, root, zeros = call(2), call(2, 0), call(2)
+    zeros.parent_span_id = bytes(8)
+    assert plain(root) != plain(child)
+    for span, as_read in ((child, child), (zeros, root), (child, child)):
+        assert reads(span) == plain(as_read)
+
+
 def test_a_form_is_that_of_its_scope() -> None:
     reads, plain = Reads(), Reads(forms=False)
     span = call(2, gen_ai__tool__call__arguments="{}")
@@ -148,7 +157,8 @@ own = st.fixed_dictionaries({}, optional={
 })  # fmt: skip
 shapes = st.fixed_dictionaries({
     "operation": st.sampled_from(["execute_tool", "invoke_agent", "chat", "embeddings", "unheard of"]),
-    "parent": st.sampled_from([1, 1, 0]), "name": st.sampled_from(["execute_tool pay", "chat", "", "n" * 128]),
+    "parent": st.sampled_from([b"", bytes(8), *[data.span_id(1)] * 3]),
+    "name": st.sampled_from(["execute_tool pay", "chat", "", "n" * 128]),
     "others": st.dictionaries(keys, values, max_size=3), "flags": st.sampled_from([0x101, 0x301, 0]),
     "status": st.sampled_from([0, 1, 2]), "first": st.booleans(),
 })  # fmt: skip
@@ -157,7 +167,8 @@ shapes = st.fixed_dictionaries({
 def span_of(shape: dict[str, Any], own: dict[str, Any], number: int) -> Span:
     head = {"gen_ai.operation.name": shape["operation"], "gen_ai.tool.name": "pay"}
     given = {**own, **head, **shape["others"]} if shape["first"] else {**head, **shape["others"], **own}
-    span = data.span(number, shape["parent"], shape["name"], float(number))
+    span = data.span(number, 0, shape["name"], float(number))
+    span.parent_span_id = shape["parent"]
     span.attributes.extend(data.attributes(given))
     span.flags, span.status.code = shape["flags"], shape["status"]
     return span
