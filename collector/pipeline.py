@@ -155,6 +155,8 @@ class Pipeline:
         if reads_content:  # costly, and used by nothing else
             read_span, read_log = recorded_content.read_span, recorded_content.read_log
             attributes, prefixes = attributes | recorded_content.ATTRIBUTES, (*prefixes, *recorded_content.PREFIXES)
+        if rules.reads_all_attributes:
+            prefixes = ("",)
         if self._dimensions:
             read_span = _with_attributes(self._dimensions, read_span)
         self._requests.reader = Reader(

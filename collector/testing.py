@@ -35,7 +35,8 @@ from scorers import RuleSet
 __all__ = ["Asserted", "RecordedRuns", "assert_run", "read_runs", "record_runs", "take_asserted"]
 
 
-_NO_RULES = LoadedRules(RuleSet())
+_LATER_RULES = LoadedRules(RuleSet(), reads_all_attributes=True)
+"""Runs are read before `assert_run` is told which rules judge them."""
 
 
 class RecordedRuns(Sequence[Run]):
@@ -60,7 +61,7 @@ class RecordedRuns(Sequence[Run]):
             # A copy, since other threads may end spans while it is read. `_read` then says how many it had.
             spans = list(self._spans)
             request = encode_spans(spans).SerializeToString()
-            self._runs = [verdict.run for verdict in score_requests([("spans", "traces", request)], _NO_RULES)]
+            self._runs = [verdict.run for verdict in score_requests([("spans", "traces", request)], _LATER_RULES)]
             self._read = len(spans)
         return self._runs
 
@@ -118,7 +119,7 @@ def _recorder_of(provider: TracerProvider) -> _Recorder:
 
 def read_runs(*paths: str | Path) -> list[Run]:
     """The agent runs of recorded traces: files or folders, as `rightcall score` reads them. Raises InputError."""
-    verdicts = score_files([Path(path) for path in paths], _NO_RULES)
+    verdicts = score_files([Path(path) for path in paths], _LATER_RULES)
     return [verdict.run for verdict in verdicts]
 
 

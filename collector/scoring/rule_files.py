@@ -37,6 +37,8 @@ class LoadedRules:
     """What is accepted and hardly meant."""
     written: Mapping[bytes, CompiledRule] = field(default_factory=dict)
     """The rules by a digest of what is written of each."""
+    reads_all_attributes: bool = False
+    """Whether runs are read for rules that come later, and may match by any attribute."""
 
     def judges(self, names: Container[str]) -> Iterator[tuple[str, str]]:
         """Yield rule and scorer for each scorer of the named rules that uses a judge."""

@@ -23,10 +23,10 @@ rules:
 AGENT = '''
 from opentelemetry import trace
 
-def run(*tools, agent="shop-helper", provider=None):
+def run(*tools, agent="shop-helper", provider=None, **more):
     tracer = (provider or trace).get_tracer("agent")
     start = tracer.start_as_current_span
-    with start("invoke", attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent}):
+    with start("invoke", attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent, **more}):
         for name, arguments in tools:
             said = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.arguments": arguments}
             with tracer.start_as_current_span("tool", attributes=said):
@@ -115,6 +115,22 @@ def test_changed_rules_are_read_again_and_wrong_ones_refused(provider: TracerPro
     (rules / "other.yaml").write_text("rules: [{nam: x}]")
     with pytest.raises(ConfigError, match="did you mean name"):
         assert_run(runs[0], rules=rules)
+
+
+def test_a_rule_may_match_by_any_attribute(provider: TracerProvider, tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text("""
+rules:
+  - {name: gold, match: {attributes: {customer.tier: gold}}, expect: {sequence: [lookup, refund]}}
+  - {name: any, match: {}, expect: {allow_extra: ["*"]}}
+""")
+    with record_runs(provider) as runs:
+        run_agent(LOOKUP, provider=provider, **{"customer.tier": "gold"})  # type: ignore[operator]
+    (tmp_path / "traces").mkdir()
+    spans = data.traces(data.tool(2, 1, "lookup"), data.agent(1, customer__tier="gold"))
+    (tmp_path / "traces" / "1.pb").write_bytes(spans.SerializeToString())
+    for run in (runs[0], *read_runs(tmp_path / "traces")):
+        with pytest.raises(AssertionError, match="fail by rule gold"):
+            assert_run(run, rules=tmp_path / "rules.yaml")
 
 
 def test_recordings_are_read_as_score_reads_them(tmp_path: Path) -> None:
