@@ -16,7 +16,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -53,7 +53,7 @@ _DELAY: Final = 1.0
 _SHUTDOWN: Final = 30.0
 """Seconds that `shutdown` waits for the thread, which a log exporter may hold up."""
 _MAX_TORN: Final = 65_536
-"""Traces that are remembered to lack spans that were dropped."""
+"""Traces that are remembered to lack spans that were dropped, or could not be read."""
 
 # Spans of one process do not travel: its part of a trace is there when the spans that began have ended.
 _CONFIG = Config(
@@ -211,22 +211,38 @@ class _Worker:
     def _score(self, taken: _Taken) -> None:
         if taken.dropped:
             _log.warning("%d spans ended faster than they were scored; their runs get no verdict", taken.dropped)
-        self._torn |= dict.fromkeys(taken.torn)
-        while len(self._torn) > _MAX_TORN:
-            self._torn.popitem(last=False)  # the oldest
+        self._tear(taken.torn)
         if taken.spans:
-            self._pipeline.receive("traces", encode_spans(taken.spans).SerializeToString(), "sdk")
+            self._receive(taken.spans)
         while self._pipeline.advance() == 0.0:
             self._emit()
         if taken.closed:
             self._pipeline.drain("shutdown")
         self._emit()
 
+    def _receive(self, spans: Sequence[ReadableSpan]) -> None:
+        try:
+            self._pipeline.receive("traces", encode_spans(spans).SerializeToString(), "sdk")
+        except Exception:  # noqa: BLE001 - the agent may put anything into a span: a name that is no Unicode, say
+            if len(spans) == 1:
+                _log.exception("a span could not be read; the runs of its trace get no verdict")
+                self._tear(span.context.trace_id for span in spans if span.context is not None)
+                return
+            # It costs only the runs of its own trace: the others are halved until it is alone.
+            middle = len(spans) // 2
+            self._receive(spans[:middle])
+            self._receive(spans[middle:])
+
+    def _tear(self, traces: Iterable[int]) -> None:
+        self._torn |= dict.fromkeys(traces)
+        while len(self._torn) > _MAX_TORN:
+            self._torn.popitem(last=False)  # the oldest
+
     def _emit(self) -> None:
         # Emptied in place: the pipeline has its `append`.
         verdicts, self._verdicts[:] = list(self._verdicts), []
         for verdict in verdicts:
-            # A run that lacks spans which were dropped here would be scored by what is left of it.
+            # A run that lacks spans which were dropped or not read here would be scored by what is left of it.
             if int.from_bytes(verdict.run.trace_id, "big") in self._torn:
                 continue
             for event in evaluation_events(verdict, SYSTEM_CLOCK.wall_ns()):

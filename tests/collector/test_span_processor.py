@@ -136,6 +136,20 @@ def test_shutdown_scores_what_is_left_as_it_is_and_ends_the_thread(
     assert len(labels(exported)) == 1
 
 
+def test_a_span_that_cannot_be_encoded_costs_only_the_runs_of_its_trace(
+    process: Process, exported: InMemoryLogRecordExporter, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = []
+    for _ in range(3):
+        good.append(run_agent(process.tracer, "lookup", "refund"))
+        with process.tracer.start_as_current_span("invoke", attributes=AGENT):
+            call(process.tracer, "lookup", '{"id": "ord_7"}')
+            process.tracer.start_span("open report-\udcff.txt").end()
+    assert process.traces.force_flush()
+    assert sorted(labels(exported)) == sorted((trace_id, "pass") for trace_id in good)
+    assert "a span could not be read; the runs of its trace get no verdict" in caplog.text
+
+
 class _Stuck(LogRecordExporter):
     """A backend that takes nothing until it is released."""
 
