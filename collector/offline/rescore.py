@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from collector.offline.results_folder import ResultsError, ResultsFolder, Source
 from collector.offline.score import rows_of
 from collector.offline.scorer import Scorer
 from collector.offline.stream import Evaluation
-from collector.receivers.otlp_file import InputError, trace_sets
+from collector.receivers.otlp_file import InputError, named_sets
 from collector.scoring.rule_files import LoadedRules
 
 _MAX_NAME = 80  # characters of the name of a set of traces in that of its results
@@ -42,13 +42,14 @@ def rescore(
     Results by other rules, or by another version, are removed. Those of recordings that are not named stay.
     """
     _refuse_recordings(folder, paths)
-    sets = {_name_of(path): files for given in paths for path, files in _named_sets(given)}
+    sets = {_name_of(_place_of(files, paths)): files for files in named_sets(paths)}
     evaluation = Evaluation([Scorer(rules)], rows_of, jobs=jobs, progress=progress)
     figures, resumed = tally(()), 0
     with ResultsFolder(folder, {"rightcall": __version__, "rules": _digest(rules)}) as results:
         for name, files in sets.items():
             # Before they are read: what is written to them meanwhile is a change.
             source = _source(files)
+            results.supersede(name, source)
             known = results.find(name, source)
             if known is not None:
                 figures += known
@@ -70,9 +71,10 @@ def _refuse_recordings(folder: Path, paths: Iterable[Path]) -> None:
             )
 
 
-def _named_sets(given: Path) -> Iterator[tuple[Path, list[Path]]]:
-    for files in trace_sets(given):
-        yield (given if given.is_file() else files[0].parent).resolve(), files
+def _place_of(files: Sequence[Path], paths: Sequence[Path]) -> Path:
+    """Returns the file where one alone is named, else the folder of the files."""
+    alone = len(files) == 1 and files[0] in paths
+    return (files[0] if alone else files[0].parent).resolve()
 
 
 def _name_of(path: Path) -> str:

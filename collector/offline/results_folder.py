@@ -80,6 +80,17 @@ class ResultsFolder:
             return None
         return entry.figures if entry is not None and (entry.size, entry.source) == (size, source) else None
 
+    def supersede(self, name: str, source: Source) -> None:
+        """Remove other results made from nothing but some of these files: they would be there twice."""
+        known = self._manifest.results
+        others = [other for other, entry in known.items() if other != name and entry.source.keys() <= source.keys()]
+        with self._named_errors():
+            for other in others:
+                (self._path / other).unlink(missing_ok=True)
+                del known[other]
+            if others:
+                self._save()
+
     def write(self, name: str, source: Source, figures: Tally, lines: Iterable[str]) -> None:
         """Write results, instead of those of that name if there are any."""
         with self._named_errors():

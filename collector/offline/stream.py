@@ -59,7 +59,7 @@ class Evaluation(Generic[Found]):
 
     def of_files(self, paths: Iterable[Path]) -> Iterator[Found]:
         """Yield what the digest makes of each part of each set of traces, and of its conversations. Raises InputError."""
-        for files in named_sets([*paths]):
+        for files in named_sets(paths):
             yield from self.of_set(files)
 
     def of_set(self, files: Sequence[Path]) -> Iterator[Found]:

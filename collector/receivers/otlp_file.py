@@ -11,7 +11,7 @@ import codecs
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -52,21 +52,22 @@ def _ignore(_: int) -> None:
     pass
 
 
-def named_sets(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Yield the files at the paths, one list for each set of traces. Raises InputError.
+def named_sets(paths: Iterable[Path]) -> list[list[Path]]:
+    """Returns the files at the paths, one list for each set of traces. Raises InputError.
 
     A trace may go on in the next file of a folder, so those of one folder are one set also if they are named one by one,
-    as a shell does with ``traces/*.jsonl``.
+    as a shell does with ``traces/*.jsonl``. Each file is there once, however often it or its folder is named.
     """
     named: dict[Path, list[Path]] = {}
+    seen = set[Path]()
     for path in paths:
-        if path.is_file():
-            named.setdefault(path.parent.resolve(), []).append(path)
-    for path in paths:
-        if not path.is_file():
-            yield from trace_sets(path)
-        elif files := named.pop(path.parent.resolve(), None):
-            yield files
+        for files in trace_sets(path):
+            folder = files[0].parent.resolve()
+            for file in files:
+                if (target := file.resolve()) not in seen:
+                    seen.add(target)
+                    named.setdefault(folder, []).append(file)
+    return list(named.values())
 
 
 def trace_sets(path: Path) -> Iterator[list[Path]]:

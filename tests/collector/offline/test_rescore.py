@@ -197,6 +197,31 @@ def test_results_of_recordings_that_are_not_named_stay(capsys: pytest.CaptureFix
     assert set(written()) == {"a", "b", "c"}
 
 
+@pytest.mark.parametrize("named", [("a/1.jsonl", "a/2.jsonl"), ("a", "a/2.jsonl"), ("a/1.jsonl", "a"), ("a", "a")])
+def test_a_trace_that_goes_on_in_the_next_file_is_whole_and_counts_once(
+    named: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("rules.yaml").write_text("rules: [{name: both, match: {}, expect: {sequence: [search, pay]}}]\n")
+    first, second = data.traces(data.tool(2, 1, "search")), data.traces(data.tool(3, 1, "pay", at=0.1), data.agent(1))
+    Path("a").mkdir()
+    for number, request in enumerate((first, second), 1):
+        Path(f"a/{number}.jsonl").write_bytes(from_protobuf("traces", request.SerializeToString()))
+    assert rescore(paths=named) == rescore(paths=named) == 0
+    assert [line[:22] for line in capsys.readouterr().out.splitlines()[::2]] == ["1 run, 1 pass, 0 fail,"] * 2
+    assert main(["score", "--rules", "rules.yaml", *named]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("1 run, 1 pass, 0 fail,")
+
+
+def test_results_of_a_file_give_way_to_those_of_more_of_its_folder() -> None:
+    write(Path("traces/a/2.jsonl"), "search")
+    rescore(paths=("traces/a/1.jsonl",))
+    rescore(paths=("traces/a/2.jsonl",))
+    assert len(list(Path("results").glob("*.jsonl"))) == 2
+    rescore(paths=("traces/a/1.jsonl", "traces/a/2.jsonl"))
+    rescore("whole", paths=("traces/a",))
+    assert contents() == contents("whole")
+
+
 def test_a_folder_with_something_else_is_refused_and_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     Path("mine").mkdir()
     Path("mine/notes.jsonl.new").write_text("keep")

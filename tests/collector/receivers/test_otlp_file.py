@@ -186,8 +186,21 @@ def test_files_of_one_folder_that_are_named_one_by_one_are_one_set(tmp_path: Pat
     for path in (first, second, other):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"")
-    assert list(named_sets([first, other, second])) == [[first, second], [other]]
-    assert list(named_sets([second, tmp_path / "run-2", first])) == [[second, first], [other]]
+    assert named_sets([first, other, second]) == [[first, second], [other]]
+    assert named_sets([second, tmp_path / "run-2", first]) == [[second, first], [other]]
+
+
+def test_a_file_is_read_once_however_often_it_is_named(tmp_path: Path) -> None:
+    first, second, below = (tmp_path / "traces" / name for name in ("a.pb", "b.pb", "run-1/c.pb"))
+    below.parent.mkdir(parents=True)
+    for path in (first, second, below):
+        path.write_bytes(b"")
+    (tmp_path / "again").symlink_to("traces")
+    (below.parent / "link.pb").symlink_to("../a.pb")
+    folder, again = tmp_path / "traces", tmp_path / "again"
+    assert named_sets([folder, folder, again, again / "a.pb", second, below]) == [[first, second], [below]]
+    assert named_sets([second, second, folder]) == [[second, first], [below]]
+    assert named_sets([below.parent, folder]) == [[below, below.parent / "link.pb"], [second]]
 
 
 @pytest.mark.parametrize(
