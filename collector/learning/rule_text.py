@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from collector.learning.groups import Group, Key, Observations
@@ -45,9 +46,11 @@ def rule_file(observations: Observations, noise: float) -> tuple[str, int]:
     lines = [_HEAD.format(runs=total, noise=noise).rstrip()]
     lines += [f"# {count} runs {shorten(reason)}: not learnt from." for reason, count in observations.left_out.items()]
     rules, tests, refused = [], [], []
+    unjudged: dict[Key, int] = {}
     names = _Names()
     everything = observations.tools()
-    # The first match wins, so a rule for an agent alone must not stand before one for this agent on a route.
+    # The first match wins, so a rule for an agent alone must not stand before one for this agent on a route. Where the
+    # latter is refused, the former judges its runs.
     for key in sorted(observations.groups, key=_by_precision):
         group = observations.groups[key]
         try:
@@ -57,12 +60,12 @@ def rule_file(observations: Observations, noise: float) -> tuple[str, int]:
             candidate = learn_rule(key, group, noise)
         except NotLearntError as reason:
             refused += [f"# No rule for {_kind(key)}: {reason}.", *(_variants(group) if group.runs >= MIN_RUNS else ())]
+            unjudged[key] = group.runs
             continue
         name = names.of(key)
-        rules += [
-            "",
-            *(f"  {line}" for line in (*_evidence(candidate, group, everything, noise), *_rule(name, candidate))),
-        ]
+        others = {kind: unjudged.pop(kind) for kind in list(unjudged) if _is_within(kind, key)}
+        evidence = (*_evidence(candidate, group, everything, noise), *_also_judged(others))
+        rules += ["", *(f"  {line}" for line in (*evidence, *_rule(name, candidate)))]
         tests += [f"  {line}" for line in _tests(name, candidate)]
     body = ["", "rules:", *rules, "", "tests:", *tests] if names.count else []
     return "\n".join([*lines, *body, *(["", *refused] if refused else []), ""]), names.count
@@ -70,6 +73,21 @@ def rule_file(observations: Observations, noise: float) -> tuple[str, int]:
 
 def _by_precision(key: Key) -> tuple[int, str]:
     return -sum(value is not None for value in key), _kind(key)
+
+
+def _is_within(kind: Key, key: Key) -> bool:
+    """Whether the rule for a key matches the runs of a kind."""
+    return all(value in (None, of_kind) for value, of_kind in zip(key, kind, strict=True))
+
+
+def _also_judged(others: Mapping[Key, int]) -> Iterator[str]:
+    if others:
+        shown = "; ".join(f"{_kind(kind)} ({number})" for kind, number in islice(others.items(), _MAX_SHOWN))
+        more = f"; and {len(others) - _MAX_SHOWN} more kinds" if len(others) > _MAX_SHOWN else ""
+        runs = sum(others.values())
+        yield _comment(
+            f"Also judges {runs} run{'s'[: runs > 1]} without a rule of their own, from which it was not learnt: {shown}{more}"
+        )
 
 
 def _kind(key: Key) -> str:

@@ -16,7 +16,7 @@ from collector.cli import main
 from collector.learning import groups
 from collector.learning.groups import Observations
 from collector.learning.rule_text import rule_file
-from scorers import Doubt, RuleSet, ToolCall, compile_rules, parse_rules
+from scorers import Doubt, RuleContext, RuleSet, ToolCall, compile_rules, parse_rules
 from scorers.rule_tests import run_tests
 from tests import otlp_data as data
 from tests.collector.learning.runs import calls, observed, run
@@ -119,6 +119,29 @@ def test_runs_without_any_name_get_a_rule_only_where_there_are_no_others() -> No
     nameless = [run(calls("a"), agent=None)] * 20
     assert the_rule(observed(nameless))["match"] == {}
     assert the_rule(observed([*nameless, *[run(calls("b"))] * 20]))["match"] == {"agent": "shop"}
+
+
+def test_a_rule_says_which_runs_it_judges_without_being_learnt_from_them() -> None:
+    usual, refunds = [run(calls("a", "b"))] * 30, [run(calls("b"), route="/refund")] * 20
+    elsewhere = [run(calls("b"), agent="travel"), run(calls("b"), agent="travel", route="/1")]
+    rare = [run(calls("x"), route=f"/{number}") for number in (1, 2, 2)]
+    text, _ = rule_file(observed([*usual, *refunds, *elsewhere, *rare]), 0.1)
+    assert text.count("Also judges") == 1
+    assert "# Also judges 3 runs without a rule of their own, from which it was not learnt: " in text
+    assert " learnt: route /1, agent shop (1); route /2, agent shop (2)\n" in text
+    assert text.index('name: "/refund / shop"') < text.index("Also judges") < text.index('name: "shop"')
+    many = [run(calls("x"), route=f"/{number}") for number in range(50)]
+    assert "; and 38 more kinds\n" in rule_file(observed([*usual, *many]), 0.1)[0]
+
+
+def test_runs_without_a_rule_are_judged_by_the_first_that_matches_them() -> None:
+    of_route, of_agent = [run(calls("a"), agent=None, route="/1")] * 20, [run(calls("b"))] * 20
+    text, count = rule_file(observed([*of_route, *of_agent, run(calls("x"), route="/1")]), 0.1)
+    assert count == 2
+    first = RuleSet(compile_rules(parse_rules(yaml.safe_load(text)))).select(RuleContext("/1", None, "shop"))
+    assert first is not None
+    (telling,) = [part for part in text.split("\n\n") if "Also judges 1 run " in part]
+    assert f'name: "{first.rule.name}"' in telling
 
 
 def test_memory_does_not_grow_with_what_is_seen() -> None:
