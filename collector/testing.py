@@ -61,7 +61,9 @@ class RecordedRuns(Sequence[Run]):
             # A copy, since other threads may end spans while it is read. `_read` then says how many it had.
             spans = list(self._spans)
             request = encode_spans(spans).SerializeToString()
-            self._runs = [verdict.run for verdict in score_requests([("spans", "traces", request)], _LATER_RULES)]
+            verdicts = score_requests([("spans", "traces", request)], _LATER_RULES)
+            # Traces come in order of the spans that ended. The sort is stable: a run stays before those that it started.
+            self._runs = sorted((verdict.run for verdict in verdicts), key=lambda run: run.start_ns)
             self._read = len(spans)
         return self._runs
 

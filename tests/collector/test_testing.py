@@ -79,6 +79,15 @@ def test_recordings_may_be_nested(provider: TracerProvider) -> None:
     assert len(outer) == 2
 
 
+def test_runs_are_in_order_of_start(provider: TracerProvider) -> None:
+    with record_runs(provider) as runs:
+        said = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "first"}
+        first = provider.get_tracer("agent").start_span("invoke", attributes=said, start_time=1_000)
+        run_agent(LOOKUP, agent="second", provider=provider)  # type: ignore[operator]
+        first.end()
+    assert [run.agent for run in runs] == ["first", "second"]
+
+
 def test_a_run_that_its_rule_passes(provider: TracerProvider, rules: Path) -> None:
     with record_runs(provider) as runs:
         run_agent(LOOKUP, REFUND, provider=provider)  # type: ignore[operator]
