@@ -61,11 +61,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Put what the test asserted of runs into its report, before that is made."""
+def pytest_runtest_makereport(item: pytest.Item) -> None:
+    """Put what the test and its fixtures asserted of runs into its report, before that is made."""
     # Looked up, not imported: where nothing has imported it, no test has asserted anything.
     testing = sys.modules.get("collector.testing")
-    if testing is not None and call.when == "call":
+    if testing is not None:
         item.user_properties += [(_PROPERTY, "\t".join(one)) for one in testing.take_asserted()]
 
 
@@ -75,7 +75,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         (*value.split("\t"), report.nodeid)
         for reports in terminalreporter.stats.values()
         for report in reports
-        if getattr(report, "when", None) == "call"
+        if getattr(report, "when", None) == "teardown"  # the last of a test, which has what was asserted until then
         for name, value in report.user_properties
         if name == _PROPERTY
     ]

@@ -195,6 +195,39 @@ def test_the_plugin_in_a_project(pytester: pytest.Pytester, options: tuple[str, 
     ])  # fmt: skip
 
 
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_what_fixtures_assert_counts_for_the_test_that_uses_them(
+    pytester: pytest.Pytester, options: tuple[str, ...]
+) -> None:
+    result = suite(
+        pytester,
+        """
+        import pytest
+        from agent import run
+        from scorers.testing import assert_run
+
+        @pytest.fixture
+        def checked(agent_runs):
+            run(("lookup", '{"id": "ord_7"}'), ("refund", "{}"))
+            assert_run(agent_runs[0], rules="rules/")
+            yield
+            assert_run(agent_runs[1], rules="rules/")
+
+        def test_bad(checked):
+            run(("lookup", '{"id": "7"}'), ("refund", "{}"))
+
+        def test_good(checked):
+            run(("lookup", '{"id": "ord_7"}'), ("refund", "{}"))
+        """,
+        *options,
+    )
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines([
+        "4 runs: 3 pass, 1 fail",
+        "1 fail by orders: wrong arguments lookup.id (test_agent.py::test_bad)",
+    ])  # fmt: skip
+
+
 def test_a_project_that_uses_none_of_it_sees_nothing(pytester: pytest.Pytester) -> None:
     result = suite(pytester, "import sys\ndef test_it():\n    assert 'collector.testing' not in sys.modules")
     result.assert_outcomes(passed=1)
