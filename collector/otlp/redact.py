@@ -1,4 +1,4 @@
-"""Redacts serialised spans and log records: the values of named attributes, and parts of any other text.
+"""Redacts serialised spans and log records: the values of named attributes, and parts of any other text in them.
 
 An attribute without a match keeps its bytes. Bytes that are not protobuf are returned unchanged: nobody downstream can
 read them either.
@@ -32,12 +32,12 @@ class Redactor:
         self._left = MAX_WORK  # of the message that is being redacted
 
     def span(self, raw: bytes) -> bytes:
-        """Returns a span with its attributes, its events' attributes and its status message redacted."""
+        """Returns a span with its attributes, events, links and status message redacted. Its name and trace state stay."""
         self._left = MAX_WORK
         return self._message(schema.Span, raw, self._in_span)
 
     def log_record(self, raw: bytes) -> bytes:
-        """Returns a log record with its attributes and its body redacted."""
+        """Returns a log record with its attributes, body and event name redacted."""
         self._left = MAX_WORK
         return self._message(schema.LogRecord, raw, self._in_log_record)
 
@@ -54,16 +54,23 @@ class Redactor:
         self._attributes(span.attributes)
         events = self._within(span.events)
         _replace(span.events, [self._message(schema.Event, event, self._in_event) for event in events])
+        links = self._within(span.links)
+        _replace(span.links, [self._message(schema.Link, link, self._in_link) for link in links])
         if span.status:
             span.status = self._message(schema.Status, span.status, self._in_status)
 
     def _in_event(self, event: Any) -> None:
+        event.name = self._text(event.name)
         self._attributes(event.attributes)
+
+    def _in_link(self, link: Any) -> None:
+        self._attributes(link.attributes)
 
     def _in_status(self, status: Any) -> None:
         status.message = self._text(status.message)
 
     def _in_log_record(self, record: Any) -> None:
+        record.event_name = self._text(record.event_name)
         self._attributes(record.attributes)
         if record.body:
             record.body = self._value(record.body, 0)
@@ -89,9 +96,11 @@ class Redactor:
     def _pair(self, raw: bytes, depth: int) -> bytes:
         pair = schema.KeyValue.FromString(raw)
         value = _MASKED if self._is_hidden(pair.key) else self._value(pair.value, depth)
-        if value == pair.value:
+        # In a value, keys are data of the sender's; those of attributes are names.
+        key = self._text(pair.key) if depth else pair.key
+        if value == pair.value and key == pair.key:
             return raw
-        pair.value = value
+        pair.key, pair.value = key, value
         changed: bytes = pair.SerializeToString()
         return changed
 

@@ -31,7 +31,7 @@ _MESSAGES: dict[str, tuple[tuple[str, int, Any, Any], ...]] = {
     "ScopeItems": (("scope", 1, _BYTES, _ONE), ("items", 2, _BYTES, _MANY)),
     "Resource": (("attributes", 1, _BYTES, _MANY),),
     "Scope": (("name", 1, _BYTES, _ONE), ("version", 2, _BYTES, _ONE)),
-    # Fields that nothing reads, such as links and trace state, are not declared. They survive as unknown fields.
+    # Fields that nothing reads, such as trace state, are not declared. They survive as unknown fields.
     "Span": (
         ("trace_id", 1, _BYTES, _ONE),
         ("span_id", 2, _BYTES, _ONE),
@@ -42,10 +42,12 @@ _MESSAGES: dict[str, tuple[tuple[str, int, Any, Any], ...]] = {
         ("end_ns", 8, _FIXED64, _ONE),
         ("attributes", 9, _BYTES, _MANY),
         ("events", 11, _BYTES, _MANY),
+        ("links", 13, _BYTES, _MANY),
         ("status", 15, _BYTES, _ONE),
         ("flags", 16, _FIXED32, _ONE),
     ),
     "Event": (("time_ns", 1, _FIXED64, _ONE), ("name", 2, _BYTES, _ONE), ("attributes", 3, _BYTES, _MANY)),
+    "Link": (("attributes", 4, _BYTES, _MANY),),
     "Status": (("message", 2, _BYTES, _ONE), ("code", 3, _INT32, _ONE)),
     "LogRecord": (
         ("time_ns", 1, _FIXED64, _ONE),
@@ -98,6 +100,7 @@ Resource = _TYPES["Resource"]
 Scope = _TYPES["Scope"]
 Span = _TYPES["Span"]
 Event = _TYPES["Event"]
+Link = _TYPES["Link"]
 Status = _TYPES["Status"]
 LogRecord = _TYPES["LogRecord"]
 KeyValue = _TYPES["KeyValue"]
