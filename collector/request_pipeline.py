@@ -22,14 +22,15 @@ from collector.model.genai_span import AGENT, BY_SHAPE, IGNORED, OTHER, UNREAD, 
 from collector.model.span import LogRecord, Span
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
-from collector.otlp.structure import Envelope, Structure
+from collector.otlp.structure import Envelope, Items, Structure
 from collector.results.redaction import Redaction
 from collector.storage.journal import Journal, JournaledScope
 from collector.storage.offsets import Offsets, Origin
 from collector.telemetry.metrics import Telemetry
 
 _MAX_LOG_RECORD: Final = 1 << 20  # bytes; a larger one is forwarded unread
-_SPAN_FILTER: Final = lazy.SpanFilter(dialects.MARKERS, dialects.SCOPES)
+# Selects spans to be read, and what may be of an agent where that must not leave as it came.
+_AGENT_FILTER: Final = lazy.SpanFilter(dialects.MARKERS, dialects.SCOPES)
 _TRACE_ID_SIZE: Final = 16  # spans with other ids pass through; nothing can be joined by them
 _SPAN_ID_SIZE: Final = 8
 
@@ -108,7 +109,7 @@ class RequestPipeline:
     def _take_traces(self, request: Structure, transport: str, origin: Origin | None) -> Steps:
         undecodable, receiver = 0, "otlp" if origin is None else "kafka"
         for groups in request.slices():
-            received = lazy.split(groups, _SPAN_FILTER)
+            received = lazy.split(groups, _AGENT_FILTER)
             yield
             scopes = yield from self._read_spans(received.scopes)
             yield from self._assembler.open.unpack(
@@ -208,7 +209,7 @@ class RequestPipeline:
         taken = _Slice()
         for read in scopes:
             self._take_scope(read, taken, now, seen_from)
-        if whole and taken.withheld_count == 0 and not self._redaction.pass_through:
+        if whole and taken.withheld_count == 0 and not self._redaction.active:
             self._hold_queue.send(ExportRequest("traces", whole, received.span_count))
         elif taken.forwarded_count:
             self._hold_queue.send(ExportRequest("traces", lazy.join_fields(taken.forwarded), taken.forwarded_count))
@@ -237,19 +238,33 @@ class RequestPipeline:
                 self._telemetry.late_spans.inc()
             elif disposition is Disposition.LEFT_OUT:
                 self._count_left_out(span)
-        if self._redaction.pass_through:  # what is not looked at must not leave
-            spans = [self._redaction.span(raw) for index, raw in enumerate(scope.spans) if index not in withheld]
-            forwarded = lazy.fields_of(spans)
-        elif scope.whole:
-            forwarded = [] if withheld else lazy.fields_of([scope.whole])
-        else:
-            forwarded = scope.spans.fields_without(withheld)
+        forwarded = self._forwarded(scope, withheld)
         if forwarded:
             taken.forwarded.append((scope.envelope, forwarded))
         taken.forwarded_count += len(scope.spans) - len(withheld)
         taken.withheld_count += len(withheld)
         if journaled:
             taken.journaled.append((scope.envelope, journaled))
+
+    def _forwarded(self, scope: lazy.ScopeSpans, withheld: set[int]) -> list[bytes]:
+        """Returns all but the withheld spans as fields of their scope, as they may leave."""
+        if self._redaction.active and (redacted := self._to_redact(scope.envelope, scope.spans, scope.wanted)):
+            # Of a span that was cut to be read the rest does not leave: nobody has looked at it.
+            return lazy.fields_of([
+                self._redaction.span(raw) if index in redacted else raw
+                for index, raw in enumerate(scope.spans) if index not in withheld
+            ])  # fmt: skip
+        if scope.whole:
+            return [] if withheld else lazy.fields_of([scope.whole])
+        return scope.spans.fields_without(withheld)
+
+    def _to_redact(self, envelope: Envelope, items: Items, read: Iterable[int] = ()) -> set[int]:
+        """Returns which spans or log records leave redacted: those that were ``read`` or may be of an agent, or all."""
+        everything = range(len(items))
+        if self._redaction.pass_through:
+            return set(everything)
+        # Of those that were not read, too: a span without a proper trace id, a log record that is too large.
+        return {*read, *_AGENT_FILTER.find(envelope, items, everything)}
 
     def _count_left_out(self, span: GenAISpan) -> None:
         """Count the run of an agent whose trace is full: it gets no verdict."""
@@ -265,13 +280,18 @@ class RequestPipeline:
             before = self._assembler.occupied()
             for envelope, records in groups:
                 yield from self._read_logs(envelope, records)
-            if self._redaction.pass_through:
-                self._hold_queue.send(ExportRequest("logs", self._redaction.logs(groups), 0))
+            if self._redaction.active:
+                redacted = lazy.join((envelope, self._redacted_logs(envelope, records)) for envelope, records in groups)
+                self._hold_queue.send(ExportRequest("logs", redacted, 0))
             yield from self._settle(self._clock.now(), before)
             yield
         # After the last slice and in one piece: unless redacted, log records leave byte for byte.
-        if not self._redaction.pass_through:
+        if not self._redaction.active:
             self._hold_queue.send(ExportRequest("logs", request.raw, 0))
+
+    def _redacted_logs(self, envelope: Envelope, records: Items) -> list[bytes]:
+        redacted = self._to_redact(envelope, records)
+        return [self._redaction.log_record(raw) if index in redacted else raw for index, raw in enumerate(records)]
 
     def _read_logs(self, envelope: Envelope, records: Iterable[bytes]) -> Iterator[None]:
         for raw in records:

@@ -142,10 +142,11 @@ class MemoryLimiterConfig(Section):
 
 
 class RedactionConfig(Section):
-    """What is redacted in held spans, evaluation events and log records of agents before export, but not for scoring.
+    """What is redacted in evaluation events, and in spans and log records of agents, before export, but not for scoring.
 
-    The values of attributes whose names match a glob are replaced; in all other strings, whatever matches a pattern. With
-    ``pass_through`` passed-through spans and logs are redacted too, at the cost of parsing each of them.
+    The values of attributes whose names match a glob are replaced; in all other strings, whatever matches a pattern. Resources,
+    scopes, the names of spans and attributes, and trace state stay as they are. With ``pass_through`` all other spans and log
+    records are redacted too, at the cost of parsing each of them.
     """
 
     attributes: list[Annotated[str, AfterValidator(checked_glob)]] = Field(

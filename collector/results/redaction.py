@@ -1,18 +1,15 @@
 """What must not leave: configuration ``redact``, applied to spans, events and logs on their way out.
 
 Scoring comes first: rules may look at arguments that nobody downstream shall see. So the spool holds spans as they came;
-it is readable for its own user only. Resource attributes, span names and trace state are not looked at.
+it is readable for its own user only. Resources and scopes, the names of spans and attributes, and trace state are not looked
+at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from collector.config.model import RedactionConfig
 from collector.config.patterns import compile_glob, compile_pattern
-from collector.otlp import lazy
 from collector.otlp.redact import MASK, MAX_WORK, Redactor
-from collector.otlp.structure import Group
 
 _MAX_KNOWN, _MAX_KEY = 4096, 256  # keys come from senders, so how many are remembered, and how long, is bounded
 
@@ -52,10 +49,6 @@ class Redaction:
     def log_record(self, raw: bytes) -> bytes:
         """A log record, or an evaluation event, as it may leave."""
         return self._redactor.log_record(raw) if self.active else raw
-
-    def logs(self, groups: Iterable[Group]) -> bytes:
-        """A request of these log records as it may leave. Raises DecodeError."""
-        return lazy.join((envelope, [self.log_record(raw) for raw in records]) for envelope, records in groups)
 
     def hides(self, attribute: str) -> bool:
         """Whether the values of this attribute must not leave."""

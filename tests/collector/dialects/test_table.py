@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from collector import dialects
-from collector.dialects import ATTRIBUTES, DIALECTS, MARKERS, SCOPES
+from collector.dialects import ATTRIBUTES, DIALECTS, LOG_MARKERS, MARKERS, SCOPES
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, Role
 from collector.otlp import lazy
@@ -50,6 +50,10 @@ ORDINARY: dict[str, dict[str, Any]] = {
     "shop.Orders/Get": {"rpc.system": "grpc", "rpc.service": "shop.Orders", "rpc.method": "Get", "thread.name": "main"},
 }  # fmt: skip
 """Spans as the instrumentations of HTTP, databases, queues and RPC write them."""
+
+
+def test_what_finds_spans_of_agents_finds_their_log_records() -> None:
+    assert [log for log in LOG_MARKERS if not any(marker in log for marker in MARKERS)] == []
 
 
 def test_no_marker_is_in_an_ordinary_span() -> None:

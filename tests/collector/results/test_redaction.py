@@ -206,6 +206,52 @@ def test_rules_see_what_nobody_downstream_does(tmp_path: Path) -> None:
     assert {data.values_of(span).get("rightcall.outcome") for span in bench.out()} == {"matched", None}
 
 
+PAY = data.tool(2, 1, "pay", gen_ai__tool__call__arguments=CARD, note=f"paid by {CARD}")
+ASK = data.span(2, 1, "chat", gen_ai__operation__name="chat", gen_ai__input__messages=CARD, note=f"paid by {CARD}")
+LARGE = data.tool(2, 1, "pay", gen_ai__tool__call__arguments=CARD, note=f"{CARD} " + "x" * (5 << 20))
+OF_NO_TRACE = data.tool(2, 1, "pay", trace_id=b"short", gen_ai__tool__call__arguments=CARD)
+NOT_HELD: dict[str, list[list[Span]]] = {
+    "late": [[data.agent(1)], [PAY]],
+    "of a request to a model": [[ASK, data.agent(1)]],
+    "beyond max_spans": [[data.agent(1), *(data.tool(number, 1, "pay", note=CARD) for number in range(3, 6))]],
+    "too large": [[data.agent(1), LARGE]],
+    "of no trace": [[OF_NO_TRACE]],
+    "not understood": [[data.span(2, 1, gen_ai__later=True, gen_ai__input__messages=CARD, note=CARD)]],
+}
+
+
+@pytest.mark.parametrize("case", NOT_HELD)
+def test_spans_of_agents_that_are_not_held_leave_redacted(tmp_path: Path, case: str) -> None:
+    bench = Bench(tmp_path, redact={**KEYS, **NUMBERS}, traces={"max_spans": 3})
+    for spans in NOT_HELD[case]:
+        bench.send(*spans)
+        bench.wait(3)
+    assert len(bench.out()) == sum(map(len, NOT_HELD[case]))
+    assert not any(CARD.encode() in request.payload for request in bench.queue.pending())
+
+
+@pytest.mark.parametrize("note", ["", "x" * (2 << 20)], ids=["small", "too large to be read"])
+def test_log_records_of_agents_leave_redacted(tmp_path: Path, note: str) -> None:
+    bench = Bench(tmp_path, redact=NUMBERS)
+    call = {"id": "call_1", "type": "function", "function": {"name": "pay", "arguments": CARD}}
+    choice = LogRecord(
+        trace_id=data.TRACE, span_id=data.span_id(2), event_name="gen_ai.choice",
+        body=data.any_value({"message": {"tool_calls": [call]}, "note": note}),
+    )  # fmt: skip
+    other = LogRecord(body=data.any_value(f"paid by {CARD}"))
+    bench.pipeline.receive("logs", data.logs(choice, other).SerializeToString(), "http")
+    records = bench.out("logs")
+    assert CARD not in str(records[0])
+    assert records[1:] == [other]
+
+
+def test_spans_that_are_of_no_agent_keep_their_bytes(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, redact=NUMBERS)
+    request = data.traces(data.span(5, parent=4, url=f"/pay/{CARD}")).SerializeToString()
+    bench.pipeline.receive("traces", request, "http")
+    assert [sent.payload for sent in bench.queue.pending()] == [request]
+
+
 @pytest.mark.parametrize("pass_through", [False, True])
 def test_what_is_only_passed_on_is_redacted_when_asked_for(tmp_path: Path, pass_through: bool) -> None:
     bench = Bench(tmp_path, redact={**NUMBERS, "pass_through": pass_through})
