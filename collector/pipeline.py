@@ -31,12 +31,13 @@ from collector.errors import CollectorError
 from collector.judging import recorded_content
 from collector.judging.queue import JudgeQueue
 from collector.model.genai_span import GenAISpan, Role
-from collector.model.span import Span
+from collector.model.span import LogRecord, Span
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
 from collector.otlp.structure import Structure
 from collector.reconstruction.reconstruct import ContextSettings
 from collector.request_pipeline import Reader, RequestPipeline, Steps
+from collector.results.hidden import log_reader, span_reader
 from collector.results.redaction import Redaction
 from collector.results.results import Results
 from collector.scoring.rule_files import LoadedRules
@@ -54,6 +55,7 @@ from collector.verdict_output import Archive, VerdictOutput
 _log = logging.getLogger(__name__)
 _WHILE_FULL: Final = 0.05  # seconds after which it is looked whether the sending queue has room again
 _ReadSpan = Callable[[Span], GenAISpan | None]
+_ReadLog = Callable[[LogRecord], GenAISpan | None]
 
 
 class Pipeline:
@@ -151,7 +153,7 @@ class Pipeline:
         attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.set.attributes, self._dimensions)
         prefixes = dialects.ATTRIBUTE_PREFIXES
         read_span: _ReadSpan = dialects.read_span
-        read_log = dialects.read_log
+        read_log: _ReadLog = dialects.read_log
         if reads_content:  # costly, and used by nothing else
             read_span, read_log = recorded_content.read_span, recorded_content.read_log
             attributes, prefixes = attributes | recorded_content.ATTRIBUTES, (*prefixes, *recorded_content.PREFIXES)
@@ -159,6 +161,8 @@ class Pipeline:
             prefixes = ("",)
         if self._dimensions:
             read_span = _with_attributes(self._dimensions, read_span)
+        if self._redaction.hides_attributes:
+            read_span, read_log = span_reader(read_span, self._redaction), log_reader(read_log, self._redaction)
         self._requests.reader = Reader(
             Decoder(attributes, prefixes, dialects.SCOPES, dialects.SHAPE_MARKERS, dialects.READING),
             read_span,

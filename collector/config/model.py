@@ -160,7 +160,9 @@ class ExplainConfig(Section):
     """The texts that say why a run is not a pass, in the bodies of evaluation events."""
 
     values: bool = Field(
-        False, description="quote values of arguments; those that `redact` hides are left out all the same"
+        False,
+        description="quote values of arguments, shortened: of no run whose arguments are in attributes that `redact` hides, and"
+        " of none at all if that has patterns",
     )
 
 

@@ -201,7 +201,8 @@ class JudgeQueue:
 
     async def _score(self, job: Job, guarded: GuardedJudge) -> Score:
         """Ask the scorer's questions until it returns a score."""
-        questions = job.judge.scorer.judge(self._redaction.run(judged_run(job.verdict.run)))
+        run = job.verdict.run
+        questions = job.judge.scorer.judge(self._redaction.run(judged_run(run), run.hidden))
         try:
             question = _first(questions)
             asked = 0

@@ -1,7 +1,7 @@
 """Redaction of what a judge sees, by the configuration ``redact`` that applies to all exports.
 
-Its patterns are applied to every text of a run, and again to the question made from them. If one of its globs hides an
-attribute in which a dialect finds the user input, the response, the arguments or the tools, the judge gets none of them.
+Its patterns are applied to every text of a run, and again to the question made from them. Of what a dialect read from an
+attribute that one of its globs hides, the user input, the response, the arguments or the tools, the judge gets none.
 """
 
 from __future__ import annotations
@@ -10,36 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from collector.model.genai_span import Told
 from collector.results.redaction import Redaction
 from scorers.judged.judge import JudgedRun, JudgeRequest, ToolDefinition
 from scorers.trajectory import ToolCall
 
 MAX_DEPTH = 32
 """Values nested more deeply are left out of what a judge sees."""
-# Where dialects find each of these. A glob that hides one name hides the content, whichever attribute recorded it.
-INPUTS = (
-    "gen_ai.input.messages", "gen_ai.prompt", "gen_ai.prompt.0.content", "gen_ai.event.content", "input.value", "input",
-    "llm.input_messages", "llm.input_messages.0.message.content", "traceloop.entity.input", "ai.prompt",
-    "ai.prompt.messages", "mlflow.spanInputs", "langfuse.observation.input", "lmnr.span.input", "genkit:input",
-    "haystack.agent.input", "mastra.agent_run.input", "gcp.vertex.agent.llm_request", "pydantic_ai.all_messages",
-    "all_messages_events", "llm.openai.messages", "content", "message", "raw_input",
-)  # fmt: skip
-_RESPONSES = (
-    "gen_ai.output.messages", "gen_ai.completion", "gen_ai.completion.0.content", "output.value", "output", "response",
-    "llm.output_messages", "llm.output_messages.0.message.content", "traceloop.entity.output", "ai.response.text",
-    "mlflow.spanOutputs", "langfuse.observation.output", "lmnr.span.output", "genkit:output", "mastra.model_step.output",
-    "gcp.vertex.agent.llm_response", "pydantic_ai.all_messages", "all_messages_events", "llm.openai.choices",
-    "final_result", "content", "message",
-)  # fmt: skip
-ARGUMENTS = (
-    "gen_ai.tool.call.arguments", "gen_ai.tool.input", "gen_ai.output.messages", "input.value", "traceloop.entity.input",
-    "ai.toolCall.args", "ai.response.toolCalls", "tool_arguments", "tool.arguments", "tool.input", "tool.parameters",
-    "arguments", "function.args", "function.kwargs", "gcp.vertex.agent.tool_call_args", "mlflow.spanInputs",
-    "langfuse.observation.input", "lmnr.span.input", "genkit:input", "haystack.agent.step.tool.input", "raw_input",
-)  # fmt: skip
-_TOOLS = (
-    "gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools", "gen_ai.request.tools", "gen_ai.request.tool.definitions",
-)  # fmt: skip
 
 
 class JudgeRedaction:
@@ -47,23 +24,20 @@ class JudgeRedaction:
 
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
-        self._no_input, self._no_response, self._no_arguments, self._no_tools = (
-            any(redaction.hides(name) for name in names) for names in (INPUTS, _RESPONSES, ARGUMENTS, _TOOLS)
-        )
 
-    def run(self, run: JudgedRun) -> JudgedRun:
-        """Returns the run, redacted."""
+    def run(self, run: JudgedRun, hidden: frozenset[Told]) -> JudgedRun:
+        """Returns the run, redacted, without what of it is ``hidden``."""
         if not self._redaction.active:
             return run
         trajectory = run.trajectory
-        calls = [self._call(call) for call in trajectory.calls]
-        user_input = None if self._no_input else self._text(run.user_input)
-        tools = None if self._no_tools or run.tools is None else self._tools(run.tools)
+        calls = [self._call(call, has_arguments="arguments" not in hidden) for call in trajectory.calls]
+        user_input = None if "input" in hidden else self._text(run.user_input)
+        tools = None if "tools" in hidden or run.tools is None else self._tools(run.tools)
         return replace(
             run,
             trajectory=replace(trajectory, calls=calls, user_input=None),
             user_input=user_input,
-            response=None if self._no_response else self._text(run.response),
+            response=None if "response" in hidden else self._text(run.response),
             tools=tools,
         )
 
@@ -73,9 +47,9 @@ class JudgeRedaction:
             return request
         return replace(request, user=self._redaction.text(request.user))
 
-    def _call(self, call: ToolCall) -> ToolCall:
-        arguments = None if self._no_arguments or call.arguments is None else self._plain(call.arguments, 0)
-        text = None if self._no_arguments else self._text(call.arguments_text)
+    def _call(self, call: ToolCall, *, has_arguments: bool) -> ToolCall:
+        arguments = self._plain(call.arguments, 0) if has_arguments else None
+        text = self._text(call.arguments_text) if has_arguments else None
         name, error_type = self._redaction.text(call.name), self._text(call.error_type)
         return replace(call, name=name, arguments=arguments, arguments_text=text, error_type=error_type)
 

@@ -78,6 +78,11 @@ GROUP: Final = Role.GROUP
 EVENT: Final = Role.EVENT
 
 
+Told = Literal["input", "response", "arguments", "tools"]
+"""What a run tells people and judges: what the user said, the answer, the arguments of its calls, the tools it was offered."""
+NOTHING_HIDDEN: Final = frozenset[Told]()
+
+
 @dataclass(slots=True)
 class Content:
     """What few spans have, and what only a judge needs of a span, as received."""
@@ -88,6 +93,8 @@ class Content:
     """Holds the definitions of the tools it was offered."""
     fits: str = ""
     """MODEL: of each call in its output, whether it fits the tools that the request offered: letters of ``offered_tools``."""
+    hidden: frozenset[Told] = NOTHING_HIDDEN
+    """What of the span was read from attributes whose values must not leave."""
 
 
 @dataclass(slots=True, init=False)
@@ -151,7 +158,7 @@ class GenAISpan:
     attributes: Mapping[str, Any]
     """AGENT and OTHER: the attributes from which route and intent are taken, and that rules may match."""
     content: Content | None
-    """Set if a judge may be asked about the run, or if the request held the tools that it offered."""
+    """Set if a judge may be asked about the run, if the request held the tools that it offered, or if something is hidden."""
     scope: str
     """The name of the instrumentation library that wrote the span."""
 

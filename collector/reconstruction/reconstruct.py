@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from collector.checkpoints import checkpoint
-from collector.model.genai_span import Content, GenAISpan
+from collector.model.genai_span import NOTHING_HIDDEN, Content, GenAISpan, Told
 from collector.model.span import Resource
 from collector.payloads.values import limit_parsing
 from collector.reconstruction.ancestry import Ancestry, without_nodes
@@ -68,6 +68,8 @@ class Run:
     """A span above it was not received, and should be: what else happened there is unknown."""
     scope: str
     """The instrumentation scope of its anchor."""
+    hidden: frozenset[Told]
+    """What of this was read from attributes whose values must not leave, in any span of its trace."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what is known of a run
         self,
@@ -93,6 +95,7 @@ class Run:
         wrong_clocks: frozenset[frozenset[object]] = _AGREEING,
         is_below_missing: bool = False,
         scope: str = "",
+        hidden: frozenset[Told] = NOTHING_HIDDEN,
     ) -> None:
         self.trace_id, self.span_id, self.parent_span_id, self.agent = trace_id, span_id, parent_span_id, agent
         self.conversation_id, self.route, self.intent, self.user_input = conversation_id, route, intent, user_input
@@ -100,7 +103,7 @@ class Run:
         self.trajectory, self.call_span_ids, self.started_by = trajectory, call_span_ids, started_by
         self.start_ns, self.found_intent, self.contents = start_ns, found_intent, contents
         self.call_resources, self.wrong_clocks = call_resources, wrong_clocks
-        self.is_below_missing, self.scope = is_below_missing, scope
+        self.is_below_missing, self.scope, self.hidden = is_below_missing, scope, hidden
 
 
 def reconstruct(
@@ -151,6 +154,8 @@ def _rebuild(
         run_spans.has_unrecorded_calls |= id(run_spans.parent) in known.lacking
     checkpoint()
     lost = _unexplained(ancestry, groups, drafts)
+    # Of all spans: the messages of one run may tell of the calls of another.
+    hidden = NOTHING_HIDDEN.union(*[span.content.hidden for span in genai_spans if span.content is not None])
     runs: list[Run] = []
     user_input: str | None = None
     for at, run_spans in enumerate(groups):
@@ -175,7 +180,7 @@ def _rebuild(
             context.service, context.dialect, context.attributes, _trajectory(calls, context.user_input, doubts),
             tuple([call.span_id for call in calls]), run_spans.started_by, _start_of(run_spans), None, context.contents,
             tuple([call.resource for call in calls]), wrong_clocks,
-            bool(run_spans.missing_ancestor), "" if run_spans.anchor is None else run_spans.anchor.scope,
+            bool(run_spans.missing_ancestor), "" if run_spans.anchor is None else run_spans.anchor.scope, hidden,
         ))  # fmt: skip
     return Rebuilt(runs, spans, ancestry, groups, known)
 

@@ -7,10 +7,15 @@ at.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
 from collector.config.model import RedactionConfig
 from collector.config.patterns import compile_glob, compile_pattern
+from collector.model.genai_span import Told
 from collector.otlp.redact import MASK, MAX_WORK, Redactor
 
+_MASK = MASK.decode()
 _MAX_KNOWN, _MAX_KEY = 4096, 256  # keys come from senders, so how many are remembered, and how long, is bounded
 
 
@@ -22,6 +27,7 @@ class Redaction:
         patterns = [compile_pattern(pattern) for pattern in config.patterns]
         self.pass_through = config.pass_through and bool(keys or patterns)
         self.active = bool(keys or patterns)
+        self.hides_attributes, self._has_patterns = bool(keys), bool(patterns)
         self._known: dict[bytes, bool] = {}
 
         def hides(key: bytes) -> bool:
@@ -53,6 +59,19 @@ class Redaction:
     def hides(self, attribute: str) -> bool:
         """Whether the values of this attribute must not leave."""
         return self._hides(attribute.encode())
+
+    def decoded(self, value: Any) -> Any:
+        """Decoded data as it leaves but for patterns: in maps, at any depth, the values of hidden attributes are masked."""
+        if isinstance(value, Mapping):
+            return {key: _MASK if self.hides(key) else self.decoded(inner) for key, inner in value.items()}
+        return [self.decoded(inner) for inner in value] if isinstance(value, list) else value
+
+    def may_quote(self, hidden: Collection[Told]) -> bool:
+        """Whether sentences may quote arguments of a run of which this is ``hidden``.
+
+        A value that is shortened for a sentence may no longer be what a pattern would mask.
+        """
+        return not self._has_patterns and "arguments" not in hidden
 
     def text(self, text: str) -> str:
         """A text for people, such as what a user said, as it may be shown."""

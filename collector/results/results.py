@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from collector import __version__
 from collector.assembly.trace import Trace
 from collector.checkpoints import checkpoint
-from collector.model import semconv
 from collector.otlp.annotate import events_envelope
 from collector.otlp.structure import Envelope
 from collector.results.evaluation_events import evaluation_events
@@ -30,7 +29,7 @@ def resource_of(trace: Trace, verdict: Verdict) -> bytes:
 class Results:
     """Serialises and redacts results. ``wall_ns`` returns the time in Unix nanoseconds.
 
-    With ``values``, the bodies of events quote arguments, unless these are redacted. Events have the run's ``dimensions``,
+    With ``values``, the bodies of events quote arguments, unless these may be redacted. Events have the run's ``dimensions``,
     and a link to it where ``console`` says at which address people reach that.
     """
 
@@ -45,8 +44,7 @@ class Results:
     ) -> None:
         self._redaction, self._wall_ns, self._dimensions = redaction, wall_ns, tuple(dimensions)
         self._console = console.rstrip("/") if console else None
-        # What is hidden on spans must not be quoted in events.
-        self._values = values and not redaction.hides(semconv.TOOL_CALL_ARGUMENTS)
+        self._values = values
 
     def of_trace(self, trace: Trace, verdicts: list[Verdict]) -> tuple[EnvelopedItems, EnvelopedItems]:
         """Returns the held spans, annotated, and the events."""
@@ -70,6 +68,7 @@ class Results:
             (envelope, self._redaction.log_record(event))
             for verdict in verdicts
             for event in evaluation_events(
-                verdict, self._wall_ns(), values=self._values, dimensions=self._dimensions, console=self._console
+                verdict, self._wall_ns(), values=self._values and self._redaction.may_quote(verdict.run.hidden),
+                dimensions=self._dimensions, console=self._console,
             )
-        ]
+        ]  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from collector.judging.redacting import ARGUMENTS, INPUTS
+from collector.model.genai_span import Told
 from collector.otlp.lazy import join, span_id_of
 from collector.otlp.structure import Envelope
 from collector.results.redaction import Redaction
@@ -126,16 +126,14 @@ class Recorder:
 
     def __init__(self, redaction: Redaction, dimensions: Sequence[str] = DIMENSIONS) -> None:
         self._redaction, self._dimensions = redaction, dimensions
-        self._no_input = redaction.active and any(redaction.hides(name) for name in INPUTS)
-        self._no_arguments = redaction.active and any(redaction.hides(name) for name in ARGUMENTS)
         self._compiled: dict[tuple[str, str], CompiledRule | None] = {}
 
     def row(self, submitted: Submitted, rules: Sequence[CompiledRule]) -> Row:
         """Returns a verdict explained, as it may be shown. ``rules`` are those in force."""
         verdict = submitted.verdict
-        # A value that is shortened for a sentence may no longer be what a pattern of `redact` would hide.
+        hidden = verdict.run.hidden
         row = explained(
-            replace(verdict, compiled_rule=self._own_rule(verdict)), rules, values=not self._redaction.active
+            replace(verdict, compiled_rule=self._own_rule(verdict)), rules, values=self._redaction.may_quote(hidden)
         )
         # Set again, since a run that is not compared was explained without its rule.
         row["pass_at"] = None if verdict.compiled_rule is None else verdict.compiled_rule.rule.pass_
@@ -145,18 +143,18 @@ class Recorder:
         row["attributes"] = {
             key: value for key, value in verdict.run.attributes.items() if not self._redaction.hides(key)
         }
-        return self._redacted(row) if self._redaction.active else row
+        return self._redacted(row, hidden) if self._redaction.active else row
 
     def judgement(self, evaluation: Evaluation) -> Row:
         """Returns what a judge said, as it may be shown."""
         row = {**evaluation_row(evaluation), "is_judged": True}
         return self._text_of(row) if self._redaction.active else row
 
-    def _redacted(self, row: Row) -> Row:
-        row["user_input"] = None if self._no_input else row["user_input"]
+    def _redacted(self, row: Row, hidden: frozenset[Told]) -> Row:
+        row["user_input"] = None if "input" in hidden else row["user_input"]
         row.pop("intent_reason", None)  # it quotes the user
         for call in row["tool_calls"]:
-            if self._no_arguments:
+            if "arguments" in hidden:
                 call["arguments"] = None
                 call.pop("arguments_text", None)
         # A pattern such as that for card numbers may match an id by chance, and links would lead nowhere.

@@ -10,11 +10,11 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from collector.assembly.conversations import Conversation, ConversationKey, ConversationRun
 from collector.assembly.trace import Trace
-from collector.model.genai_span import Content
+from collector.model.genai_span import Content, Told
 from collector.model.semconv import SERVICE_NAMESPACE
 from collector.reconstruction.judged_run import final_response
 from collector.reconstruction.reconstruct import Run
@@ -29,6 +29,7 @@ _PLAIN: Final = (
     "start_ns",
 )  # fmt: skip
 _OF_CALL: Final = tuple(field.name for field in fields(ToolCall))
+_ALL: Final[tuple[Told, ...]] = get_args(Told)
 _DAMAGED = "a run of a conversation is damaged"
 
 
@@ -111,6 +112,7 @@ def write(key: ConversationKey, run: Run, resource: bytes, *, complete: bool) ->
         "ids": [run.trace_id.hex(), run.span_id.hex(), _hex(run.parent_span_id), _hex(run.started_by)],
         **{name: getattr(run, name) for name in _PLAIN},
         "last_words": final_response(run) if run.contents else None,
+        "hidden": sorted(run.hidden),
         "found_intent": None if found is None else [found.name, found.by, found.reason],
         "doubts": [list(doubt) for doubt in run.trajectory.doubts],
         "resource": b64encode(resource).decode(),
@@ -194,6 +196,7 @@ def _run(written: Mapping[str, Any]) -> Run:
             call_span_ids=tuple([_bytes(call.span_id) for call in calls]),
             found_intent=None if found is None else FoundIntent(*found),
             contents=() if words is None else (Content({"text": words}),),
+            hidden=frozenset(written.get("hidden", _ALL)),  # an earlier version noted nothing
             **plain,
         )
     except (KeyError, TypeError) as error:

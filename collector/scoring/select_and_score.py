@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from collector.assembly.trace import Beginnings, Given, Trace
 from collector.checkpoints import checkpoint
-from collector.model.genai_span import Content
+from collector.model.genai_span import NOTHING_HIDDEN, Content
 from collector.reconstruction.reconstruct import Run, join_runs
 from collector.scoring.declared_tools import declared_tools
 from collector.scoring.failures import anchor_of, failed_run
@@ -244,7 +244,10 @@ def _join(runs: Sequence[Run], skew_ns: int, *, are_all: bool = False) -> Run:
     user_texts = dict.fromkeys(run.user_input for run in runs if run.parent_span_id is None and run.user_input)
     user_input = "\n\n".join(user_texts) or anchor.user_input
     contents = _join_contents(runs, anchor) if any(run.contents for run in runs) else ()
-    return replace(anchor, trajectory=trajectory, call_span_ids=call_span_ids, contents=contents, user_input=user_input)
+    return replace(
+        anchor, trajectory=trajectory, call_span_ids=call_span_ids, contents=contents, user_input=user_input,
+        hidden=NOTHING_HIDDEN.union(*[run.hidden for run in runs]),
+    )  # fmt: skip
 
 
 def _join_contents(runs: Sequence[Run], anchor: Run) -> list[Content]:

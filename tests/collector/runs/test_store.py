@@ -340,8 +340,10 @@ def test_what_redact_hides_is_in_no_byte_of_the_store(tmp_path: Path) -> None:
 
 
 def test_hidden_arguments_and_inputs_are_left_out() -> None:
-    run = run_of(trajectory=Trajectory([ToolCall("pay", {"card": "1"})]), user_input="hello", call_span_ids=(None,))
-    config = {"redact": {"attributes": ["gen_ai.tool.call.arguments", "gen_ai.input.messages"]}}
+    calls = [ToolCall("pay", {"card": "1"})]
+    hidden = frozenset({"arguments", "input"})
+    run = run_of(trajectory=Trajectory(calls), user_input="hello", call_span_ids=(None,), hidden=hidden)
+    config = {"redact": {"attributes": ["acme.*"]}}
     (row,) = stored([Verdict(run, "root")], lambda store: of_trace(store.database, run.trace_id.hex()), **config)
     assert (row["tool_calls"][0]["arguments"], row["user_input"]) == (None, None)
 
