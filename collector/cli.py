@@ -1,7 +1,8 @@
 """The ``rightcall`` command: parses arguments and chooses the exit code; nothing else.
 
-Exit codes: 0 success, 1 a check failed (score under the threshold, invalid rules), 2 wrong usage or unreadable input,
-128 + n ended by signal n (130 for SIGINT, 143 for SIGTERM). A collector that was ready drains at either signal and exits 0.
+Exit codes: 0 success, 1 a check failed (score under the threshold, invalid rules), 2 wrong usage, unreadable input or
+output that cannot be written, 128 + n ended by signal n (130 for SIGINT, 143 for SIGTERM). A collector that was ready
+drains at either signal and exits 0. That the reader of the output, such as `head`, is done changes none of this.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from contextlib import contextmanager
 
 from collector import __version__
 from collector.commands import (
-    SUCCESS,
     UNUSABLE,
     check,
     compare,
@@ -30,8 +30,8 @@ from collector.commands import (
     run,
     schema,
     score,
+    tell,
     watch,
-    write_lines,
 )
 from collector.errors import RightcallError
 from collector.otlp import wire
@@ -47,11 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _exit_on_signals():
             return int(options.command(options))
     except RightcallError as error:
-        write_lines(str(error), sys.stderr)
+        tell(str(error))
         return UNUSABLE
-    except BrokenPipeError:  # the reader, such as `head`, is done
-        sys.stderr.close()
-        return SUCCESS
 
 
 @contextmanager

@@ -6,19 +6,26 @@ A module has ``add``, which declares arguments and imports nothing heavy: the re
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+from collector.errors import RightcallError
 
 if TYPE_CHECKING:
     from collector.scoring.rule_files import LoadedRules
 
 SUCCESS, FAILED, UNUSABLE = 0, 1, 2
-"""Exit codes: success, a check failed, wrong usage or unreadable input."""
+"""Exit codes: success, a check failed, wrong usage, unreadable input or output that cannot be written."""
 
 MAX_JOBS = 64
 """Processes of ``--jobs``: a recording has as many parts."""
+
+
+class OutputError(RightcallError):
+    """What a command is asked for cannot be written."""
 
 
 def add_command(commands: Any, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
@@ -44,11 +51,46 @@ def _jobs(text: str) -> int:
     return value
 
 
-def write_lines(text: str, stream: TextIO) -> None:
-    """Print lines that may quote files and traces."""
+def write_output(pieces: Iterable[str]) -> bool:
+    """Print what a command is asked for. Returns False where its reader, such as `head`, is done. Raises OutputError."""
+    if sys.stdout is None:
+        raise OutputError("standard output: cannot be written: it is closed")
+    try:
+        sys.stdout.writelines(pieces)
+        sys.stdout.flush()
+    except OSError as error:
+        _discard(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            return False
+        raise OutputError(f"standard output: cannot be written: {error.strerror}") from None
+    return True
+
+
+def write_lines(text: str) -> None:
+    """Print lines that may quote files and traces. Raises OutputError."""
+    write_output([f"{printable_lines(text)}\n"])
+
+
+def tell(text: str) -> None:
+    """Print lines on stderr that may quote files and traces. Whether anybody reads them changes nothing."""
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(f"{printable_lines(text)}\n")
+    except OSError:
+        _discard(sys.stderr)
+
+
+def printable_lines(text: str) -> str:
+    """Returns the text with each of its lines printable."""
     from scorers.quoting import printable  # noqa: PLC0415 - with it comes the whole package
 
-    print("\n".join(map(printable, text.split("\n"))), file=stream)
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _discard(stream: TextIO) -> None:
+    """What could not be written would be tried again when the process ends, and change its exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def load_rules(paths: Sequence[Path]) -> LoadedRules:
@@ -65,14 +107,14 @@ def load_rules(paths: Sequence[Path]) -> LoadedRules:
     rules = rule_files.load_rules(rule_paths(paths))
     for remark in rules.remarks:
         if remark.is_mistake:
-            write_lines(f"warning: {remark.text}", sys.stderr)
+            tell(f"warning: {remark.text}")
     return rules
 
 
 def tell_judges(rules: LoadedRules, names: Container[str]) -> None:
     """Tell which scorers of the named rules were left out, since they need a judge."""
     for rule, scorer in rules.judges(names):
-        write_lines(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", sys.stderr)
+        tell(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has")
 
 
 def share(text: str, most: float = 1.0) -> float:

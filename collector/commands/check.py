@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from collector.commands import FAILED, SUCCESS, add_command, write_lines
+from collector.commands import FAILED, SUCCESS, add_command, tell, write_lines
 from collector.errors import ConfigError
 
 _T = TypeVar("_T")
@@ -39,7 +38,7 @@ def _check(options: argparse.Namespace) -> int:
         from collector.scoring import plugins  # noqa: PLC0415
         from scorers import system_options  # noqa: PLC0415
 
-        write_lines("\n".join([*system_options.lines(), *plugins.lines()]), sys.stdout)
+        write_lines("\n".join([*system_options.lines(), *plugins.lines()]))
         return SUCCESS
     try:
         config = load_config(options.config) if options.config else None
@@ -49,12 +48,12 @@ def _check(options: argparse.Namespace) -> int:
         paths = rule_paths([*options.rules, *(config.rules if config else ())])
         report, passed = check_rules(paths, _watched)
     except ConfigError as error:
-        write_lines(str(error), sys.stderr)
+        tell(str(error))
         return FAILED
     # Warnings, and no failure: what is unusual may be meant.
     for place, doubt in config.exporters.doubts() if config else ():
-        write_lines(f"warning: {options.config}: {place}: {doubt}", sys.stderr)
-    write_lines(report, sys.stdout)
+        tell(f"warning: {options.config}: {place}: {doubt}")
+    write_lines(report)
     return SUCCESS if passed else FAILED
 
 

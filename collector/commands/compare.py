@@ -17,7 +17,8 @@ from collector.commands import (
     add_jobs,
     load_rules,
     share,
-    write_lines,
+    tell,
+    write_output,
 )
 
 WAIT = 3
@@ -88,7 +89,7 @@ def _compare(options: argparse.Namespace) -> int:
     sides = (options.a, options.b)
     if options.prometheus:
         if options.paths or options.rules:
-            write_lines("rightcall compare: --prometheus takes the place of PATHs and --rules", sys.stderr)
+            tell("rightcall compare: --prometheus takes the place of PATHs and --rules")
             return UNUSABLE
         a, b = (compare.query_counts(options.prometheus, options.by, side, options.window) for side in sides)
     else:
@@ -97,5 +98,5 @@ def _compare(options: argparse.Namespace) -> int:
             a, b = compare.count_files(options.paths, rules, options.by, sides, jobs=options.jobs, progress=progress)
     criteria = compare.Criteria(options.tolerance, options.confidence, options.min_runs)
     comparison = compare.compare(a, b, criteria)
-    sys.stdout.write(compare.FORMATS[options.format](comparison, *sides))
+    write_output([compare.FORMATS[options.format](comparison, *sides)])
     return _CODES[comparison.decision]

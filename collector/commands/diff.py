@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, add_command, add_jobs, load_rules
+from collector.commands import FAILED, SUCCESS, add_command, add_jobs, load_rules, write_output
 
 
 def add(commands: Any) -> None:
@@ -33,5 +33,5 @@ def _diff(options: argparse.Namespace) -> int:
     before, after = (load_rules([path]) for path in (options.before, options.after))
     with Progress(sys.stderr) as progress:
         diff = diff_files(options.paths, before, after, jobs=options.jobs, progress=progress)
-    sys.stdout.write(diff_report.FORMATS[options.format](diff))
+    write_output([diff_report.FORMATS[options.format](diff)])
     return FAILED if diff.changes else SUCCESS

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import SUCCESS, UNUSABLE, InsteadOf, add_command, load_rules, write_lines
+from collector.commands import SUCCESS, UNUSABLE, InsteadOf, add_command, load_rules, tell, write_lines
 
 TOKEN = "RIGHTCALL_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
 """The environment variable with the token of ``admin.auth``."""
@@ -38,7 +37,7 @@ def _explain(options: argparse.Namespace) -> int:
     from collector.offline.score import score_files  # noqa: PLC0415
 
     if mistake := _mistake(options):
-        write_lines(f"rightcall explain: {mistake}", sys.stderr)
+        tell(f"rightcall explain: {mistake}")
         return UNUSABLE
     if options.collector:
         # The token comes from the environment: arguments are visible to all users of a machine.
@@ -46,7 +45,7 @@ def _explain(options: argparse.Namespace) -> int:
     else:
         rules = load_rules(options.rules)
         text = explain(options.trace_id, score_files(options.paths, rules), rules)
-    write_lines(text, sys.stdout)
+    write_lines(text)
     return SUCCESS
 
 

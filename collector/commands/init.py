@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import SUCCESS, UNUSABLE, add_command, write_lines
+from collector.commands import SUCCESS, UNUSABLE, add_command, tell, write_lines
 
 
 def add(commands: Any) -> None:
@@ -33,14 +32,12 @@ def _init(options: argparse.Namespace) -> int:
     try:
         written = init(options.folder, [verdict.run for verdict in score_files(options.recordings, load_rules([]))])
     except OSError as error:
-        write_lines(f"{error.filename}: cannot be written: {error.strerror}", sys.stderr)
+        tell(f"{error.filename}: cannot be written: {error.strerror}")
         return UNUSABLE
     rules, config = written
     recordings = " ".join(map(str, options.recordings)) or "traces/"
-    write_lines("\n".join([*(f"wrote {path}" for path in written), "next:"]), sys.stdout)
-    write_lines(
-        f"  rightcall check {rules.parent}                        # validate the rules and run their tests", sys.stdout
-    )
-    write_lines(f"  rightcall score --rules {rules.parent} {recordings}    # score recorded runs", sys.stdout)
-    write_lines(f"  rightcall run --config {config}             # score what your agents send", sys.stdout)
+    write_lines("\n".join([*(f"wrote {path}" for path in written), "next:"]))
+    write_lines(f"  rightcall check {rules.parent}                        # validate the rules and run their tests")
+    write_lines(f"  rightcall score --rules {rules.parent} {recordings}    # score recorded runs")
+    write_lines(f"  rightcall run --config {config}             # score what your agents send")
     return SUCCESS

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, add_jobs, share, write_lines
+from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, add_jobs, share, tell, write_lines, write_output
 
 
 def add(commands: Any) -> None:
@@ -40,22 +40,22 @@ def _learn(options: argparse.Namespace) -> int:
 
     # Before anything is read, which may take minutes.
     if options.output is not None and options.output.exists():
-        write_lines(f"{options.output}: is already there, and stays as it is; name another file", sys.stderr)
+        tell(f"{options.output}: is already there, and stays as it is; name another file")
         return UNUSABLE
     observations = Observations()
     with Progress(sys.stderr) as progress:
         read_runs(options.paths, observations.add, jobs=options.jobs, progress=progress)
     text, count = rule_file(observations, NOISE if options.noise is None else options.noise)
     if not count:
-        write_lines(f"{text}rightcall learn: there is no rule to propose", sys.stderr)
+        tell(f"{text}rightcall learn: there is no rule to propose")
         return FAILED
     if options.output is None:
-        sys.stdout.write(text)
+        write_output([text])
         return SUCCESS
     try:
         options.output.write_text(text, encoding="utf-8")
     except OSError as error:
-        write_lines(f"{options.output}: cannot be written: {error.strerror}", sys.stderr)
+        tell(f"{options.output}: cannot be written: {error.strerror}")
         return UNUSABLE
-    write_lines(f"wrote {options.output}: {count} rules; next: rightcall check {options.output}", sys.stdout)
+    write_lines(f"wrote {options.output}: {count} rules; next: rightcall check {options.output}")
     return SUCCESS

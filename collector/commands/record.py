@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import UNUSABLE, write_lines
+from collector.commands import UNUSABLE, tell
 
 
 def add(commands: Any) -> None:
@@ -23,8 +22,6 @@ def _record(options: argparse.Namespace) -> int:
 
     command = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not command:
-        write_lines(
-            "rightcall record: name the command after --, such as: rightcall record -- python agent.py", sys.stderr
-        )
+        tell("rightcall record: name the command after --, such as: rightcall record -- python agent.py")
         return UNUSABLE
-    return record(command, options.output)
+    return record(command, options.output, tell)

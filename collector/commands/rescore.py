@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, add_command, add_jobs, load_rules, tell_judges, write_lines
+from collector.commands import FAILED, SUCCESS, add_command, add_jobs, load_rules, tell, tell_judges, write_lines
 
 
 def add(commands: Any) -> None:
@@ -41,10 +41,10 @@ def _rescore(options: argparse.Namespace) -> int:
     with Progress(sys.stderr) as progress:
         done = rescore(options.paths, rules, options.output, jobs=options.jobs, progress=progress)
     if done.resumed:
-        write_lines(f"{done.resumed} of {done.sets} sets of traces were scored before, and are skipped", sys.stdout)
-    write_lines(done.figures.sentence(), sys.stdout)
+        write_lines(f"{done.resumed} of {done.sets} sets of traces were scored before, and are skipped")
+    write_lines(done.figures.sentence())
     tell_judges(rules, {rule.rule.name for rule in rules.set.rules})
     if not done.figures.decided:
-        write_lines("rightcall rescore: no run is pass or fail by these rules", sys.stderr)
+        tell("rightcall rescore: no run is pass or fail by these rules")
         return FAILED
     return SUCCESS

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
-from collector.commands import SUCCESS
+from collector.commands import SUCCESS, write_output
 
 
 def add(commands: Any) -> None:
@@ -26,5 +25,5 @@ def _schema(options: argparse.Namespace) -> int:
     # Editors then know the scorers and matchers of the packages that are installed here.
     find_plugins()
     schema = rule_schema() if options.what == "rules" else Config.model_json_schema()
-    sys.stdout.write(f"{json.dumps(schema, indent=2)}\n")
+    write_output([f"{json.dumps(schema, indent=2)}\n"])
     return SUCCESS

@@ -7,7 +7,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, add_command, add_jobs, load_rules, share, tell_judges, write_lines
+from collector.commands import (
+    FAILED,
+    SUCCESS,
+    add_command,
+    add_jobs,
+    load_rules,
+    share,
+    tell,
+    tell_judges,
+    write_output,
+)
 
 KINDS = ("fail", "forbidden", "error", "ambiguous", "incomplete", "no_rule")
 """What ``--fail-on`` takes: labels, runs with a call that their rule forbids, runs without a rule."""
@@ -78,12 +88,12 @@ def _score(options: argparse.Namespace) -> int:
             for found in evaluation.of_files(options.paths):
                 rows.extend(found)
         objections = gate.objections(tally(rows))
-        sys.stdout.writelines(report.FORMATS[options.format](rows, objections))
+        write_output(report.FORMATS[options.format](rows, objections))
         used = {row["rule"] for row in rows}
     tell_judges(rules, used)
     if options.verbose:
-        write_lines("\n".join(sentences(blind_spots(telemetry), has_runs=bool(used))), sys.stderr)
+        tell("\n".join(sentences(blind_spots(telemetry), has_runs=bool(used))))
     # On stderr, as the table and JSON lines have no place for them; a pipe still shows why the exit code is 1.
     for objection in objections:
-        write_lines(f"rightcall score: not met: {objection}", sys.stderr)
+        tell(f"rightcall score: not met: {objection}")
     return FAILED if objections else SUCCESS

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from collector.commands import SUCCESS, add_command, add_jobs
+from collector.commands import SUCCESS, add_command, add_jobs, printable_lines, write_output
 
 _INTERVAL = 0.5  # seconds
 
@@ -32,12 +32,12 @@ def add(commands: Any) -> None:
 def _watch(options: argparse.Namespace) -> int:
     from collector.offline.progress import Progress  # noqa: PLC0415
     from collector.offline.watch import watch  # noqa: PLC0415
-    from scorers.quoting import printable  # noqa: PLC0415
 
     def write(text: str) -> None:
-        print("\n".join(map(printable, text.split("\n"))), end="", flush=True)  # noqa: T201 - the output of a command
+        if not write_output([printable_lines(text)]):
+            sys.exit(SUCCESS)
 
-    # Ended by a signal only.
+    # Ended by a signal, or by its reader.
     watch([options.rules], options.paths, _wait, write, jobs=options.jobs, progress=Progress(sys.stderr))
     return SUCCESS
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,7 +30,8 @@ _PER_SIGNAL = [
     for key in ("ENDPOINT", "PROTOCOL", "HEADERS", "COMPRESSION", "CERTIFICATE", "INSECURE")
 ]
 _HINT = (
-    "no telemetry came. Does the program set up OpenTelemetry, with an OTLP exporter whose address is not fixed in the code?\n"
+    "rightcall: no telemetry came. Does the program set up OpenTelemetry, with an OTLP exporter whose address is not fixed "
+    "in the code?\n"
     "The variables set for it: {variables}. For a Python program without any set-up: opentelemetry-instrument COMMAND.\n"
     "An exporter of OTLP/gRPC needs: OTEL_EXPORTER_OTLP_PROTOCOL=grpc rightcall record ..."
 )
@@ -72,10 +72,11 @@ class Recorder:
             self.refused.append(f"{transport}: {error}")
 
 
-def record(command: Sequence[str], folder: Path) -> int:
+def record(command: Sequence[str], folder: Path, tell: Callable[[str], None]) -> int:
     """Run ``command`` and keep its telemetry in ``folder``. Returns the exit code of the command, 1 if nothing came.
 
-    Raises ConfigError where the folder cannot be written, NoCommandError where there is no such command.
+    ``tell`` gets the lines that say what came. Raises ConfigError where the folder cannot be written, NoCommandError where
+    there is no such command.
     """
     path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.jsonl"
     file = RotatingFile(path, _MAX_FILE, _MAX_FILES)
@@ -88,12 +89,12 @@ def record(command: Sequence[str], folder: Path) -> int:
         if not recorder.requests:
             path.unlink(missing_ok=True)
     for refused in recorder.refused:
-        _say(f"refused a request: {refused}")
+        tell(f"rightcall: refused a request: {refused}")
     if recorder.requests:
-        _summarize(path)
+        tell(_summary(path))
         return code
     changed = sorted(key for key in variables if os.environ.get(key) != variables[key])
-    _say(_HINT.format(variables=", ".join(changed)))
+    tell(_HINT.format(variables=", ".join(changed)))
     return code or _NOTHING_RECORDED
 
 
@@ -156,12 +157,10 @@ async def _terminate_after(ended: asyncio.Event, process: asyncio.subprocess.Pro
     process.terminate()
 
 
-def _summarize(path: Path) -> None:
+def _summary(path: Path) -> str:
     verdicts = score_files([path], load_rules([]))
     calls = sum(len(verdict.run.trajectory.calls) for verdict in verdicts)
-    _say(f"recorded {len(verdicts)} agent runs with {calls} tool calls in {path}")
-    _say(f"next: rightcall score --rules rules/ {path.parent}    # without --rules it shows the runs")
-
-
-def _say(text: str) -> None:
-    print(f"rightcall: {text}", file=sys.stderr)  # noqa: T201 - what the command prints is on stdout
+    return (
+        f"rightcall: recorded {len(verdicts)} agent runs with {calls} tool calls in {path}\n"
+        f"rightcall: next: rightcall score --rules rules/ {path.parent}    # without --rules it shows the runs"
+    )

@@ -7,6 +7,7 @@ Names and texts in a row are as they were received: hostile. Each format escapes
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections import Counter
@@ -138,13 +139,12 @@ def render_table(heading: Sequence[str], rows: Iterable[Sequence[str | Sequence[
     for row in rows:
         cells = ([cell] if isinstance(cell, str) else cell for cell in row)
         shown.add_row(*(Text("\n".join(map(printable, lines))) for lines in cells))  # in a str rich reads markup
-    console = Console()
+    screen, text = Console(), io.StringIO()
     # Into a file or a log of CI: rich would take 80 columns, and break ids.
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(width=_WIDTH)
-    with console.capture() as captured:
-        console.print(shown)
-    return captured.get()
+    width = screen.width if screen.is_terminal or "COLUMNS" in os.environ else _WIDTH
+    # Not captured: rich writes to standard output then, too, if only nothing, which may fail.
+    Console(file=text, force_terminal=screen.is_terminal, width=width).print(shown)
+    return text.getvalue()
 
 
 def _ending(rows: Collection[Row]) -> Iterator[str]:

@@ -291,6 +291,69 @@ def test_reports_are_utf8_whatever_the_locale(folder: Path, form: str) -> None:
     assert "助手" in told.stdout.decode()
 
 
+def printing(folder: Path) -> dict[str, list[str]]:
+    """A call of each command that prints what it finds; most of them find something wrong."""
+    rules, recording = str(folder / "rules.yaml"), str(folder / "bad.pb")
+    (folder / "other.yaml").write_text(RULES.replace("send_email", "call").replace("true", "false"))
+    return {
+        "score": ["score", "--rules", rules, "--min-accuracy", "0.9", recording],
+        "diff": ["diff", rules, str(folder / "other.yaml"), str(folder / "good.pb")],
+        "check": ["check", str(folder / "other.yaml")],
+        "compare": ["compare", "--rules", rules, "1", "2", recording],
+        "explain": ["explain", "--rules", rules, (b"x" * 16).hex(), recording],
+        "init": ["init", str(folder / "first")],
+        "schema": ["schema", "rules"],
+    }
+
+
+def redirected(arguments: list[str], redirection: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command as a shell starts it."""
+    command = ["sh", "-c", f'"$@" {redirection}', "sh", sys.executable, "-m", "collector", *arguments]
+    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("stream", "name", "code"),
+    [
+        ("stdout", "score", 1), ("stdout", "diff", 1), ("stdout", "check", 1), ("stdout", "compare", 3),
+        ("stdout", "schema", 0), ("stderr", "score", 1),
+    ],
+)  # fmt: skip
+def test_the_exit_code_is_the_same_when_the_reader_is_gone(folder: Path, stream: str, name: str, code: int) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "collector", *printing(folder)[name]]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: writer}
+    ended = subprocess.run(command, text=True, check=False, **streams)  # type: ignore[call-overload]
+    os.close(writer)
+    assert ended.returncode == code, ended.stderr
+    if stream == "stdout":
+        assert ("not met: accuracy 0.000 is under 0.9" in ended.stderr) == (name == "score")
+        assert "Error" not in ended.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize(
+    ("name", "unbuffered"),
+    [("score", ""), ("score", "1"), ("diff", ""), ("check", "1"), ("compare", "1"), ("explain", ""), ("schema", "1")],
+)  # fmt: skip
+def test_output_that_cannot_be_written_is_code_2(folder: Path, name: str, unbuffered: str) -> None:
+    ended = redirected(printing(folder)[name], ">/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert ended.stderr.endswith("standard output: cannot be written: No space left on device\n")
+    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
+
+
+@pytest.mark.parametrize("name", ["score", "check"])
+def test_output_that_is_closed_is_code_2(folder: Path, name: str) -> None:
+    ended = redirected(printing(folder)[name], ">&-")
+    assert (ended.returncode, ended.stderr) == (2, "standard output: cannot be written: it is closed\n")
+
+
+def test_where_errors_cannot_be_told_the_report_stays_what_it_is(folder: Path) -> None:
+    ended = redirected(printing(folder)["score"], "2>&-")
+    assert (ended.returncode, "not met" in ended.stdout) == (1, False)
+
+
 def test_score_says_what_was_not_read(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = data.span(2, 1, "tool:pay", acme__payload="x", toolArgs='{"order": 7}')
     unread = data.span(3, 1, "step", gen_ai__system="x")
