@@ -4,9 +4,9 @@
 
     tracer_provider.add_span_processor(ScoringSpanProcessor("rules/"))
 
-The same reader and the same rules as in production. Spans that end are queued; a thread scores them once a second and writes
-`gen_ai.evaluation.result` events to the SDK's logs, so nothing here raises into the agent or makes it wait. Its public name is
-`scorers.opentelemetry`.
+The same reader and the same rules as in production. Spans that end are queued, once all of their trace have ended that began
+here; a thread scores them once a second and writes `gen_ai.evaluation.result` events to the SDK's logs, so nothing here raises
+into the agent or makes it wait. Its public name is `scorers.opentelemetry`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from typing import Any, Final, NamedTuple
 
 from opentelemetry import trace
 from opentelemetry._logs import Logger, LoggerProvider, LogRecord, SeverityNumber, get_logger_provider
+from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.logs.v1 import logs_pb2
 from opentelemetry.sdk import _logs as sdk_logs
-from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from collector import __version__
 from collector.clock import SYSTEM_CLOCK
@@ -39,7 +40,7 @@ from collector.scoring.verdict import Verdict
 from collector.service.log_config import RepeatLimit
 from collector.telemetry.metrics import Telemetry
 
-__all__ = ["MAX_QUEUED_BYTES", "MAX_QUEUED_SPANS", "ScoringSpanProcessor"]
+__all__ = ["MAX_OPEN_BYTES", "MAX_OPEN_TRACES", "MAX_QUEUED_BYTES", "MAX_QUEUED_SPANS", "ScoringSpanProcessor"]
 
 _log = logging.getLogger(__name__)
 _log.addFilter(RepeatLimit())
@@ -48,6 +49,10 @@ MAX_QUEUED_SPANS: Final = 4096
 """Spans that may wait for the thread. Further ones are dropped, and their traces get no events."""
 MAX_QUEUED_BYTES: Final = 32 << 20
 """Size of their attributes."""
+MAX_OPEN_TRACES: Final = 10_000
+"""Traces with spans that have not ended. Beyond it the one that has been quiet longest is scored as it is."""
+MAX_OPEN_BYTES: Final = 64 << 20
+"""Size of the attributes of what has ended in them. Beyond it as well."""
 _DELAY: Final = 1.0
 """Seconds until the thread looks at the queue, unless it is half full before."""
 _SHUTDOWN: Final = 30.0
@@ -67,7 +72,8 @@ class ScoringSpanProcessor(SpanProcessor):
     """Scores the agent runs of this process, and emits a `gen_ai.evaluation.result` event for each evaluation.
 
     ``rules`` is a rule file or a folder of them. ``logger_provider`` gets the events: the global one unless given. A run is
-    scored when its spans and those above it have ended. Judges are not asked. Raises ConfigError for invalid rules.
+    scored when all spans of its trace have ended that began in this process. Judges are not asked. Raises ConfigError for
+    invalid rules.
     """
 
     def __init__(self, rules: str | Path, *, logger_provider: LoggerProvider | None = None) -> None:
@@ -85,6 +91,13 @@ class ScoringSpanProcessor(SpanProcessor):
         # A daemon: an agent that ends without `shutdown` must not wait for it.
         self._thread = threading.Thread(target=work, name="rightcall", daemon=True)
         self._thread.start()
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Note that its trace goes on."""
+        try:
+            self._queue.begin(span)
+        except Exception:  # noqa: BLE001 - as below
+            _log.exception("a span could not be noted")
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queue the span."""
@@ -113,31 +126,78 @@ class _Taken(NamedTuple):
     closed: bool
 
 
+class _OpenTrace:
+    """Spans of a trace that have ended, and how many have not."""
+
+    __slots__ = ("bytes", "running", "spans")
+
+    def __init__(self) -> None:
+        self.spans: list[ReadableSpan] = []
+        self.bytes = self.running = 0
+
+
 class _Queue:
-    """The spans that wait for the thread; any thread may call it."""
+    """The spans that wait for their traces to end, then for the thread; any thread may call it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
+        # By trace id, the one that has been quiet longest first.
+        self._open: OrderedDict[int, _OpenTrace] = OrderedDict()
+        self._open_bytes = 0
         self._spans: list[ReadableSpan] = []
         self._bytes = self._dropped = self._flushes = self._flushed = 0
         self._torn: set[int] = set()
         self._closed = False
 
+    def begin(self, span: Span) -> None:
+        """The trace of this span is open until that ends."""
+        with self._changed:
+            if not self._closed:
+                self._touched(span.context.trace_id).running += 1
+                self._keep_limits()
+
     def put(self, span: ReadableSpan) -> None:
+        """Keep a span that ended until its trace ends. If too many wait for the thread already, it is dropped."""
         # Before the lock: meanwhile other threads of the agent end their spans.
         size = _size(span)
         with self._changed:
-            if self._closed:
+            if self._closed or span.context is None:
                 return
+            trace_id = span.context.trace_id
+            trace = self._touched(trace_id)
             if len(self._spans) >= MAX_QUEUED_SPANS or self._bytes + size > MAX_QUEUED_BYTES:
                 self._dropped += 1
-                if span.context is not None and len(self._torn) < _MAX_TORN:
-                    self._torn.add(span.context.trace_id)
-                return
-            self._spans.append(span)
-            self._bytes += size
+                if len(self._torn) < _MAX_TORN:
+                    self._torn.add(trace_id)
+            else:
+                trace.spans.append(span)
+                trace.bytes += size
+                self._open_bytes += size
+            trace.running -= 1
+            # Below 0 if it is not known that the span began: before a fork, or in a trace that was beyond the limits.
+            if trace.running <= 0:
+                self._pass_on(trace_id)
+            self._keep_limits()
             if self._is_urgent():
                 self._changed.notify_all()
+
+    def _touched(self, trace_id: int) -> _OpenTrace:
+        trace = self._open.get(trace_id)
+        if trace is None:
+            trace = self._open[trace_id] = _OpenTrace()
+        self._open.move_to_end(trace_id)
+        return trace
+
+    def _keep_limits(self) -> None:
+        while len(self._open) > MAX_OPEN_TRACES or self._open_bytes > MAX_OPEN_BYTES:
+            self._pass_on(next(iter(self._open)))
+
+    def _pass_on(self, trace_id: int) -> None:
+        """Let the thread have what has ended in a trace."""
+        trace = self._open.pop(trace_id)
+        self._open_bytes -= trace.bytes
+        self._spans += trace.spans
+        self._bytes += trace.bytes
 
     def take(self, seconds: float) -> _Taken:
         """Empty the queue, after so many seconds unless there is reason to hurry."""
@@ -172,6 +232,8 @@ class _Queue:
     def close(self) -> None:
         with self._changed:
             self._closed = True
+            for trace_id in list(self._open):
+                self._pass_on(trace_id)
             self._changed.notify_all()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from opentelemetry import trace
 from opentelemetry._logs import Logger, LogRecord
+from opentelemetry.context import Context
 from opentelemetry.sdk._logs import LoggerProvider, ReadableLogRecord
 from opentelemetry.sdk._logs.export import (
     InMemoryLogRecordExporter,
@@ -122,6 +123,59 @@ def test_a_run_waits_for_the_spans_above_it(process: Process, exported: InMemory
     assert [label for _, label in labels(exported)] == ["pass"]
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch, rules: Path, exported: InMemoryLogRecordExporter) -> Iterator[Process]:
+    """A process that waits for nothing: what is read of a part of a run is an event after a flush, whoever its agent is."""
+    (rules / "rules.yaml").write_text(RULES.replace("{agent: shop-*}", "{}"))
+    config = span_processor._CONFIG
+    traces = config.traces.model_copy(update={"idle_timeout": 0.0})
+    monkeypatch.setattr(span_processor, "_CONFIG", config.model_copy(update={"traces": traces}))
+    process = Process(rules, exported)
+    yield process
+    process.shutdown()
+
+
+def test_a_run_is_not_scored_while_its_agent_goes_on(impatient: Process, exported: InMemoryLogRecordExporter) -> None:
+    with impatient.tracer.start_as_current_span("invoke", attributes=AGENT):
+        call(impatient.tracer, "lookup", '{"id": "ord_7"}')
+        assert impatient.traces.force_flush()
+        assert labels(exported) == []
+        call(impatient.tracer, "refund")
+    assert impatient.traces.force_flush()
+    assert [label for _, label in labels(exported)] == ["pass"]
+
+
+def test_beyond_the_limit_the_trace_quiet_longest_is_scored_as_it_is(
+    impatient: Process, exported: InMemoryLogRecordExporter
+) -> None:
+    first, second = (impatient.tracer.start_span("invoke", attributes=AGENT) for _ in range(2))
+    for span in (second, first):
+        with trace.use_span(span):
+            call(impatient.tracer, "lookup", '{"id": "ord_7"}')
+    others = [impatient.tracer.start_span("GET /") for _ in range(span_processor.MAX_OPEN_TRACES - 2)]
+    assert impatient.traces.force_flush()
+    assert labels(exported) == []
+    others.append(impatient.tracer.start_span("GET /"))
+    assert impatient.traces.force_flush()
+    assert labels(exported) == [(format(second.get_span_context().trace_id, "032x"), "incomplete")]
+    # Of a trace that was passed on, nothing waits any more.
+    with trace.use_span(second, end_on_exit=True):
+        call(impatient.tracer, "refund")
+    assert impatient.traces.force_flush()
+    assert labels(exported)[-1][1] == "pass"
+
+
+def test_large_spans_of_traces_that_go_on_are_passed_on_as_well(
+    impatient: Process, exported: InMemoryLogRecordExporter
+) -> None:
+    with impatient.tracer.start_as_current_span("invoke", attributes=AGENT):
+        for number in range(span_processor.MAX_OPEN_BYTES >> 20):
+            assert (number, labels(exported)) == (number, [])
+            call(impatient.tracer, "lookup", "x" * (1 << 20))
+            assert impatient.traces.force_flush()
+        assert [label for _, label in labels(exported)] == ["incomplete"]
+
+
 def test_shutdown_scores_what_is_left_as_it_is_and_ends_the_thread(
     process: Process, exported: InMemoryLogRecordExporter
 ) -> None:
@@ -187,8 +241,9 @@ def test_a_stuck_exporter_holds_up_no_agent_and_a_full_queue_makes_no_wrong_verd
     process, exporter = stuck
     whole = run_agent(process.tracer, "lookup", "refund")
     with process.tracer.start_as_current_span("invoke", attributes=AGENT):
+        call(process.tracer, "lookup", '{"id": "ord_7"}')
         for _ in range(span_processor.MAX_QUEUED_SPANS):
-            call(process.tracer, "lookup", '{"id": "ord_7"}')
+            process.tracer.start_span("GET /", Context()).end()
         call(process.tracer, "refund")
     assert not process.processor.force_flush(timeout_millis=1)
     exporter.release.set()
