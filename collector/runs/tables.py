@@ -92,10 +92,10 @@ def stored(row: Row) -> Stored:
     )
     label = row["label"] or "no_rule"
     primary = next((one["value"] for one in row["evaluations"] if one["name"] == row["primary"]), None)
-    tools = dict.fromkeys(call["name"] for call in row["tool_calls"])
+    tools = dict.fromkeys(call["name"] for call in sorted(row["tool_calls"], key=_is_as_expected))
     outcomes = dict.fromkeys(one["outcome"] for one in row["difference"])
-    named = [("tool", tools), ("outcome", outcomes), ("doubt", row["doubts"]), ("release", [row["release"]])]
-    # Dimensions first: tags are cut at the end, and an agent may call any number of tools.
+    # Tools last, those that differ before the others: tags are cut at the end, and an agent may call any number of tools.
+    named = [("outcome", outcomes), ("doubt", row["doubts"]), ("release", [row["release"]]), ("tool", tools)]
     tags = [tag(name, value) for name, value in row["dimensions"].items()]
     tags += [tag(name, str(value)) for name, values in named for value in values]
     reason = ", ".join(row.get("reasons", ())) or row.get("unscored_reason") or ""
@@ -113,6 +113,10 @@ def stored(row: Row) -> Stored:
         spans,
         bool(row["revision"]),
     )  # fmt: skip
+
+
+def _is_as_expected(call: Row) -> bool:
+    return call["outcome"] in (None, "matched", "unscored")
 
 
 def series_columns(series: Series) -> Sequence[Any]:

@@ -27,7 +27,7 @@ from collector.runs.store import RunStore, build_store
 from collector.runs.tally import MAX_SERIES, OTHER, Tally
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
-from scorers import CompiledRule, ToolCall, Trajectory, parse_rules
+from scorers import CompiledRule, Outcome, ToolCall, Trajectory, parse_rules
 from tests import otlp_data as data
 from tests.collector.verdicts import evaluation, run_of, verdict_of
 from tests.sinks import ManualClock
@@ -107,6 +107,24 @@ def test_a_run_is_found_by_everything_it_is_filtered_by() -> None:
         ]  # fmt: skip
 
     assert stored(offered, look) == [1, 1, 1, 1, 1, 3, 0, 1, 3, 1, 1, 0, 0]
+
+
+def test_many_tools_hide_neither_what_a_run_is_filtered_by_nor_the_tool_that_differs() -> None:
+    many = [f"mcp__github_enterprise__list_pull_request_reviews_{number}" for number in range(20)]
+    matched: list[Outcome] = ["matched"] * len(many)
+    forbids = parse_rules(
+        {"rules": [{"name": "weather", "match": {}, "expect": {"sequence": many, "forbid": ["drop"]}}]}
+    )
+    rule = CompiledRule(forbids.rules[0])
+    run = verdict_of(
+        *many, "drop", label="fail", outcomes=[*matched, "forbidden"], doubts=["missing_span"], compiled_rule=rule
+    )
+    wanted = [{"outcome": "forbidden"}, {"tool": "drop"}, {"doubt": "missing_span"}, {"release": "root"}]
+
+    def look(store: RunStore) -> list[int]:
+        return [len(page_of(store.database, Filter(one)).runs) for one in wanted]
+
+    assert stored([run], look) == [1, 1, 1, 1]
 
 
 def test_a_page_looks_for_words_in_so_many_runs_and_the_next_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
