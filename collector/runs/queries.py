@@ -126,10 +126,15 @@ class Reason(NamedTuple):
 
 def page_of(database: RunsDatabase, wanted: Filter, after: int | None = None, size: int = PAGE) -> Page:
     """Returns the runs that fit, at most ``size``, without what makes them long. Raises StoreUnreadableError."""
-    size = max(1, min(size, MAX_PAGE))
+    size, text = max(1, min(size, MAX_PAGE)), wanted.text.lower()
+    if _TRACE_ID.fullmatch(text):
+        statement, values = _numbers(wanted, after, trace_id=text)
+        if found := [number for (number,) in database.read(f"{statement} LIMIT ?", [*values, size])]:
+            return Page(_listed(database, found), None)
+    # A number of an order, or an id of a conversation, may look like the beginning of a trace id.
     statement, values = _numbers(wanted, after)
-    if wanted.text:
-        found, following = _searched(database, statement, values, wanted.text.lower(), size)
+    if text:
+        found, following = _searched(database, statement, values, text, size)
     else:
         # One more than asked for tells whether there is a next page, without counting what fits.
         found = [number for (number,) in database.read(f"{statement} LIMIT ?", [*values, size + 1])]
@@ -137,13 +142,16 @@ def page_of(database: RunsDatabase, wanted: Filter, after: int | None = None, si
     return Page(_listed(database, found[:size]), following)
 
 
-def _numbers(wanted: Filter, after: int | None) -> tuple[str, list[Any]]:
-    """Returns the query for the numbers of the runs that fit, but for the text, and its values."""
+def _numbers(wanted: Filter, after: int | None, trace_id: str = "") -> tuple[str, list[Any]]:
+    """Returns the query for the numbers of the runs that fit, but for the text, and its values.
+
+    With the beginning of a trace id these are the runs of such traces, whatever their properties.
+    """
     (kinds, of_kinds), (times, of_times) = wanted.of_properties(), wanted.of_time()
     conditions, values = [times], list[Any](of_times)
-    if _is_trace_id(wanted.text):
+    if trace_id:
         conditions.append("trace >= ? AND trace < ?")
-        values += _range_of(wanted.text.lower())
+        values += _range_of(trace_id)
     elif of_kinds or of_times:
         # Its index has all that is looked at here, so that no row is read that does not fit.
         conditions.append(f"kind IN (SELECT id FROM kinds WHERE {kinds} ORDER BY id DESC LIMIT {MAX_KINDS})")
@@ -159,8 +167,6 @@ def _searched(
     database: RunsDatabase, statement: str, values: Sequence[Any], text: str, size: int
 ) -> tuple[list[int], int | None]:
     """Returns the numbers of runs with this text among so many, and behind which one to go on."""
-    if _is_trace_id(text):
-        return [number for (number,) in database.read(f"{statement} LIMIT ?", [*values, size])], None
     looked_at = f"{statement} LIMIT {MAX_SEARCHED}"
     with_text = f"SELECT id FROM runs WHERE id IN ({looked_at}) AND instr(words, ?) ORDER BY id DESC LIMIT ?"
     found = [number for (number,) in database.read(with_text, [*values, text, size + 1])]
@@ -180,10 +186,6 @@ def _listed(database: RunsDatabase, numbers: Sequence[int]) -> list[Row]:
         numbers,
     )
     return [dict(zip((column.partition(".")[2] for column in columns), row, strict=True)) for row in rows]
-
-
-def _is_trace_id(text: str) -> bool:
-    return _TRACE_ID.fullmatch(text.lower()) is not None
 
 
 def _range_of(trace_id: str) -> tuple[str, str]:

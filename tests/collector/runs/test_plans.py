@@ -39,7 +39,7 @@ def database() -> Iterator[RunsDatabase]:
     [
         Filter({"label": "wrong", "agent": "a"}), Filter({"rule": "r"}, since=1.0, until=2.0), Filter({"tool": "t"}),
         Filter(dimensions={"service.version": "2"}), Filter(text="words", since=5.0), Filter({"doubt": "d"}, text="words"),
-        Filter(text="0123456789abcdef"), Filter(),
+        Filter(text="words"), Filter(text="0123456789abcdef"), Filter(),
     ],
 )  # fmt: skip
 def test_no_query_looks_at_every_row(database: RunsDatabase, wanted: Filter) -> None:
@@ -60,8 +60,5 @@ def test_no_query_looks_at_every_row(database: RunsDatabase, wanted: Filter) -> 
     for statement in statements:
         plan = [row[3] for row in database.read(f"EXPLAIN QUERY PLAN {statement}")]
         whole = [step for step in plan if step in ("SCAN runs", "SCAN counts", "SCAN bodies")]
-        # Without a condition the latest runs are the first ones read.
-        assert not whole or statement.startswith("SELECT id FROM runs WHERE 1 ORDER BY id DESC LIMIT"), (
-            statement,
-            plan,
-        )
+        # Without a condition the latest runs are the first ones read, and no more than the limit.
+        assert not whole or "SELECT id FROM runs WHERE 1 ORDER BY id DESC LIMIT" in statement, (statement, plan)

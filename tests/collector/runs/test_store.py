@@ -165,6 +165,19 @@ def test_a_trace_is_found_by_the_beginning_of_its_id() -> None:
     assert stored(verdicts(3), look) == [1, 1, 0]
 
 
+def test_what_looks_like_the_beginning_of_a_trace_id_is_a_word_where_no_trace_has_it() -> None:
+    conversation = "3f2a9c4e5b6d7f8091a2b3c4d5e6f708"
+    run = {"user_input": "refund order 10048823 please", "conversation_id": conversation}
+
+    def look(store: RunStore) -> list[list[str]]:
+        texts = ["10048823", "order 10048823", conversation.upper(), numbered(0).hex()[:8], "deadbeef"]
+        pages = [page_of(store.database, Filter({"agent": "helper"}, text=text)) for text in texts]
+        return [[found["trace"] for found in page.runs] for page in pages]
+
+    told, other = numbered(1).hex(), numbered(0).hex()
+    assert stored([*verdicts(1), *verdicts(1, first=1, run=run)], look) == [[told], [told], [told], [other], []]
+
+
 def test_counts_of_a_minute_are_one_row_and_a_full_table_loses_whole_hours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(databases, "MAX_COUNTS", 20)
     tally = Tally()
