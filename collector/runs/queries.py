@@ -286,16 +286,20 @@ def values_of(database: RunsDatabase, columns: Sequence[str], since: float) -> d
 
 
 def dimensions_since(database: RunsDatabase, since: float) -> dict[str, list[str]]:
-    """Returns what each dimension was, the latest first. Raises StoreUnreadableError."""
-    last = "SELECT max(at) FROM counts WHERE series = series.id AND at >= ?"
-    rows = database.read(
-        f"SELECT dimensions, max(({last})) AS last FROM series GROUP BY dimensions HAVING last ORDER BY last DESC",
-        (since,),
-    )
-    found: dict[str, dict[str, None]] = {}
-    for tags, _ in rows:
+    """Returns what each dimension was, that which came up last first. Raises StoreUnreadableError."""
+    counted = "SELECT EXISTS (SELECT 1 FROM counts WHERE series = series.id AND at >= ?)"
+    rows = database.read(f"SELECT dimensions, min(id), max(({counted})) FROM series GROUP BY dimensions", (since,))
+    # Series are numbered as they come up. By the last run, two versions that run side by side would change places.
+    first: dict[tuple[str, str], int] = {}
+    current: dict[tuple[str, str], None] = {}
+    for tags, number, is_current in rows:
         for line in tags.split("\n"):
             name, _, value = line.partition("=")
             if name:
-                found.setdefault(name, {})[value] = None
-    return {name: list(values)[:_MAX_VALUES] for name, values in found.items()}
+                first[name, value] = min(number, first.get((name, value), number))
+                if is_current:
+                    current[name, value] = None
+    found: dict[str, list[str]] = {}
+    for name, value in sorted(current, key=first.__getitem__, reverse=True):
+        found.setdefault(name, []).append(value)
+    return {name: values[:_MAX_VALUES] for name, values in found.items()}

@@ -20,7 +20,7 @@ from collector.runs import database as databases
 from collector.runs import queries
 from collector.runs import store as stores
 from collector.runs.database import NAME, RunsDatabase, StoreUnreadableError
-from collector.runs.queries import Counted, Filter, counted_by, of_trace, page_of, reasons
+from collector.runs.queries import Counted, Filter, counted_by, dimensions_since, of_trace, page_of, reasons
 from collector.runs.record import MAX_CALLS, MAX_COMPARED, MAX_SPANS, MAX_TEXT, Recorder, Submitted, bounded
 from collector.runs.sampling import RateSample
 from collector.runs.store import RunStore, build_store
@@ -332,6 +332,18 @@ def test_old_counts_are_gathered_by_the_hour(tmp_path: Path) -> None:
     database.prune(600 * 60, 1e9)
     assert counted_by(database, ["rule"], Filter(), 3600) == before
     assert before[0, "weather"] == Counted(passed=180)
+    database.close()
+
+
+def test_the_version_that_came_up_last_is_the_first_offered_whichever_ran_last() -> None:
+    database = RunsDatabase(None, 8 << 20)
+    database.open()
+    runs = [("1.3.0", "helper"), ("1.4.0", "helper"), ("1.5.0", "helper"), ("1.4.0", "helper"), ("1.4.0", "another")]
+    for minute, (version, agent) in enumerate(runs):
+        tally = Tally()
+        tally.add(verdict_of("look", run={"agent": agent, "attributes": {"service.version": version}}))
+        database.write([], tally.take(), minute * 60)
+    assert dimensions_since(database, 60)["service.version"] == ["1.5.0", "1.4.0"]
     database.close()
 
 
