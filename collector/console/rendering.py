@@ -10,6 +10,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from collector import figures
 from collector.console.request import Reply
 from scorers.quoting import json_line, printable, shorten
 
@@ -61,16 +62,13 @@ def _finalized(value: Any) -> Any:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """A share for people; 100 % only where nothing is missing."""
-    if value is None:
-        return "\N{EN DASH}"
-    shown = f"{100 * value:.{digits}f}"
-    return f"{'99.9' if float(shown) == 100 and value < 1 else shown} %"
+    """A share for people; 100 % only where nothing is missing, and 0 % only where nothing is there."""
+    return "\N{EN DASH}" if value is None else f"{figures.percent(value, digits)} %"
 
 
 def points(value: float) -> str:
     """A difference of shares in percentage points."""
-    return f"{100 * value:+.1f}".replace("-", "\N{MINUS SIGN}") + " pp"
+    return f"{'' if value < 0 else '+'}{figures.percent(value)} pp".replace("-", "\N{MINUS SIGN}")
 
 
 def count(value: float) -> str:

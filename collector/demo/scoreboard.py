@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from collector.figures import percent
 from collector.scoring.verdict import Verdict
 from scorers.quoting import printable
 
@@ -73,7 +74,7 @@ class Scoreboard:
         )
         for rule, labels in sorted(self._labels.items()):
             passed, failed = labels["pass"], labels["fail"]
-            accuracy = f"{passed / (passed + failed):.1%}" if passed + failed else "-"
+            accuracy = f"{percent(passed / (passed + failed))}%" if passed + failed else "-"
             other = labels.total() - passed - failed
             rules.add_row(Text(printable(rule)), str(labels.total()), str(passed), str(failed), str(other), accuracy)
         calls = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.most_common())

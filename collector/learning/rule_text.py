@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from collector.figures import percent
 from collector.learning.groups import Group, Key, Observations
 from collector.learning.rules import (
     FEW_RUNS,
@@ -138,7 +139,8 @@ def _evidence(candidate: Candidate, group: Group, everything: Mapping[Key, set[s
     low, high = candidate.interval
     share = candidate.matching / candidate.runs
     yield _comment(
-        f"{candidate.matching} of {candidate.runs} runs match ({share:.1%}, 95 % interval {low:.1%} to {high:.1%})"
+        f"{candidate.matching} of {candidate.runs} runs match "
+        f"({percent(share)}%, 95 % interval {percent(low)}% to {percent(high)}%)"
     )
     if candidate.runs < FEW_RUNS:
         yield _comment(f"A small sample: under {FEW_RUNS} runs, what is rare was not seen, and limits are too narrow.")

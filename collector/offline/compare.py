@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from collector.config.exporters import label_name
 from collector.errors import RightcallError
+from collector.figures import percent
 from collector.offline.ask import NoAnswerError, ask
 from collector.offline.progress import Progress
 from collector.offline.report import markdown_text, render_table
@@ -235,7 +236,11 @@ def sentence(comparison: Comparison, a: str, b: str) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    counts = [f"{side.passed} of {side.total} ({side.share:.1%})" for side in (row.a, row.b)]
-    interval = f"{row.interval.low:+.1%} to {row.interval.high:+.1%}"
+    counts = [f"{side.passed} of {side.total} ({percent(side.share)}%)" for side in (row.a, row.b)]
+    interval = f"{_signed(row.interval.low)} to {_signed(row.interval.high)}"
     decision = row.decision if row.is_enough else "too few runs"
-    return (*row.tested, *counts, f"{row.b.share - row.a.share:+.1%}", interval, decision)
+    return (*row.tested, *counts, _signed(row.b.share - row.a.share), interval, decision)
+
+
+def _signed(difference: float) -> str:
+    return f"{'' if difference < 0 else '+'}{percent(difference)}%"

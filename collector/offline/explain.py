@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 from collector.errors import RightcallError
+from collector.figures import as_given, score
 from collector.offline.ask import NoAnswerError, ask
 from collector.runs.explained import explained, tried_lines
 from collector.runs.rows import Row
@@ -154,5 +155,6 @@ def _result(row: Row) -> Iterator[str]:
     primary = next((one for one in row["evaluations"] if one["name"] == row["primary"]), None)
     yield "to pass"
     if primary is not None and primary["value"] is not None:
-        yield f"  the score must be at least {row['pass_at']:g}; it is {primary['value']:.3f}"
+        least, value = row["pass_at"], primary["value"]
+        yield f"  the score must be at least {as_given(least)}; it is {score(value, least)}"
     yield from (f"  {step}" for step in row["to_pass"])

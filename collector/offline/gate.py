@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from collector.figures import as_given, score
 from collector.runs.rows import Row, is_of_run
 
 _UNDECIDED = ("incomplete", "ambiguous")
@@ -64,11 +65,11 @@ class Tally:
         counts += [
             f"{self.labels[label]} {label}" for label in ("incomplete", "ambiguous", "error") if self.labels[label]
         ]
-        score = "nothing scored" if self.mean is None else f"mean score {self.mean:.3f}"
-        accuracy = "" if self.accuracy is None else f", accuracy {self.accuracy:.3f}"
+        mean = "nothing scored" if self.mean is None else f"mean score {score(self.mean)}"
+        accuracy = "" if self.accuracy is None else f", accuracy {score(self.accuracy)}"
         why = ", ".join(f"{number} {reason}" for reason, number in self.unscored.most_common())
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
-        return f"{runs}, {', '.join(counts)}, {score}{accuracy}" + (f"; not scored: {why}" if why else "")
+        return f"{runs}, {', '.join(counts)}, {mean}{accuracy}" + (f"; not scored: {why}" if why else "")
 
 
 def tally(rows: Iterable[Row]) -> Tally:
@@ -149,9 +150,9 @@ class Gate:
             what = "decided (pass or fail)" if self.has_rules else "found"
             found.append(f"{enough}{of} runs {what}, at least {self.min_runs} needed (--min-runs)")
         if self.min_accuracy is not None and (figures.accuracy is None or figures.accuracy < self.min_accuracy):
-            found.append(f"accuracy {_number(figures.accuracy)} is under {self.min_accuracy:g} (--min-accuracy)")
+            found.append(f"accuracy {_under(figures.accuracy, self.min_accuracy)} (--min-accuracy)")
         if self.fail_under is not None and (figures.mean is None or figures.mean < self.fail_under):
-            found.append(f"mean score {_number(figures.mean)} is under {self.fail_under:g} (--fail-under)")
+            found.append(f"mean score {_under(figures.mean, self.fail_under)} (--fail-under)")
         return found
 
 
@@ -165,5 +166,5 @@ _NAMES = {
 }
 
 
-def _number(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3f}"
+def _under(value: float | None, limit: float) -> str:
+    return f"{'unknown' if value is None else score(value, limit)} is under {as_given(limit)}"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from xml.etree import ElementTree
 
+from collector.figures import score
 from collector.offline.gate import tally
 from collector.offline.reasons import MAX_GROUPS, groups_of
 from collector.runs.rows import Row, is_of_run
@@ -239,7 +240,7 @@ def _cells(evaluation: Row | None) -> tuple[str, str, str]:
     if evaluation is None:
         return "", "", ""
     value = evaluation["value"]
-    return evaluation["name"], "" if value is None else f"{value:.3f}", evaluation["label"]
+    return evaluation["name"], "" if value is None else score(value), evaluation["label"]
 
 
 def _sketch(call: Row) -> str:

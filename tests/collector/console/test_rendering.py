@@ -43,14 +43,29 @@ def test_a_duration_is_never_written_with_an_exponent(nanoseconds: int) -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(None, "–"), (0, "0.0 %"), (0.123, "12.3 %"), (0.9994, "99.9 %"), (0.99999, "99.9 %"), (1, "100.0 %")],  # noqa: RUF001
+    [
+        (None, "\N{EN DASH}"),
+        (0, "0.0 %"),
+        (0.123, "12.3 %"),
+        (0.9994, "99.9 %"),
+        (0.99999, "99.999 %"),
+        (1, "100.0 %"),
+        (1e-5, "0.001 %"),
+    ],
 )
-def test_a_share_is_100_percent_only_where_nothing_is_missing(value: float | None, shown: str) -> None:
+def test_a_share_is_100_or_0_percent_only_where_it_is(value: float | None, shown: str) -> None:
     assert rendering.percent(value) == shown
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0.05, "+5.0 pp"), (-0.05, "\N{MINUS SIGN}5.0 pp"), (0, "+0.0 pp"), (1, "+100.0 pp")]
+    ("value", "shown"),
+    [
+        (0.05, "+5.0 pp"),
+        (-0.05, "\N{MINUS SIGN}5.0 pp"),
+        (0, "+0.0 pp"),
+        (1, "+100.0 pp"),
+        (-1 / 3000, "\N{MINUS SIGN}0.03 pp"),
+    ],
 )
 def test_points_have_a_sign(value: float, shown: str) -> None:
     assert rendering.points(value) == shown

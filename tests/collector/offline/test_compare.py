@@ -66,6 +66,8 @@ def test_reports_name_counts_interval_and_decision_and_escape_names() -> None:
     shown = table(found, "1.4", "1.5")
     assert "\x1b" not in said + shown
     assert "worse" in shown
+    said = markdown(compare(counts(("a", 3000, 3000)), counts(("a", 2999, 3000)), Criteria()), "1.4", "1.5")
+    assert "| 3000 of 3000 (100.0%) | 2999 of 3000 (99.97%) | -0.03% |" in said
 
 
 @pytest.fixture

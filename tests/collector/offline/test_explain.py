@@ -109,3 +109,9 @@ def test_a_trace_that_is_not_there_is_code_2(folder: Path, capsys: pytest.Captur
 def test_without_rules_the_run_is_shown_all_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "4c", str(folder)]) == 0
     assert "  there are none of scope run\nverdict\n  not scored: no_rule" in capsys.readouterr().out
+
+
+def test_a_score_is_told_from_the_one_that_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rule = "{name: close, match: {}, expect: {sequence: [lookup, check, refund, email, call, wait]}, pass: 0.667}"
+    (folder / "rules.yaml").write_text(f"rules: [{rule}]")
+    assert "  the score must be at least 0.667; it is 0.6667\n" in explained(folder, capsys, FINE.hex())

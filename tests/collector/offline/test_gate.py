@@ -36,6 +36,19 @@ def test_one_forbidden_call_in_twenty_runs_is_enough() -> None:
     assert objections(*[PASS] * 19, FORBIDDEN, fail_on=()) == []
 
 
+def test_figures_are_not_rounded_to_what_they_have_to_reach() -> None:
+    figures = tally([*[PASS] * 2999, FAIL])
+    assert figures.sentence() == "3000 runs, 2999 pass, 1 fail, mean score 0.9998, accuracy 0.9997"
+    assert Gate(min_accuracy=1.0, fail_under=1.0).objections(figures) == [
+        "accuracy 0.9997 is under 1 (--min-accuracy)",
+        "mean score 0.9998 is under 1 (--fail-under)",
+    ]
+    (objection,) = Gate(min_accuracy=0.9997).objections(figures)
+    assert objection == "accuracy 0.99967 is under 0.9997 (--min-accuracy)"
+    (objection,) = Gate(min_accuracy=0.9999999).objections(figures)
+    assert objection == "accuracy 0.9997 is under 0.9999999 (--min-accuracy)"
+
+
 @pytest.mark.parametrize("size", range(len(OF_KIND) + 1))
 def test_figures_add_up(size: int) -> None:
     rows = [*OF_KIND.values()]
