@@ -53,6 +53,12 @@ class ConversationPipeline:
         while (oldest := self._conversations.over_limit()) is not None:
             self._conclude(oldest, "evicted")
 
+    def collect(self, *, all_runs: bool) -> None:
+        """Note that from now on all runs are collected as they are made, or none are."""
+        if all_runs != (self._conversations.collected_from is not None):
+            since_ns = self._conversations.collected_from = self._clock.wall_ns() if all_runs else None
+            self._record_collecting(since_ns)
+
     def release_due(self, now: float) -> Iterator[None]:
         """Score the conversations that are over, or postpone them; yields after each one."""
         for conversation, release in self._conversations.due(now):
@@ -73,6 +79,8 @@ class ConversationPipeline:
 
     def _conclude(self, conversation: Conversation, release: str) -> None:
         """Score a conversation, export and count its verdicts, and remember or evict it."""
+        if self._conversations.may_lack_runs(conversation):
+            conversation.truncated = True
         try:
             verdicts, resource = score(conversation, self.rules, release, self._skew_ns)
             self._output.export_events(verdicts, resource)
@@ -88,4 +96,11 @@ class ConversationPipeline:
         evicted = self._conversations.close(conversation, release)
         if self._journal is not None:
             self._journal.close_conversation(conversation, evicted)
+        # A restart forgets which ones were evicted.
+        if release == "evicted" and self._conversations.collected_from is not None:
+            self._record_collecting(self._clock.wall_ns())
         self._output.count(verdicts, [])
+
+    def _record_collecting(self, since_ns: int | None) -> None:
+        if self._journal is not None:
+            self._journal.record_collecting(since_ns)

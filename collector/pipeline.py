@@ -149,6 +149,8 @@ class Pipeline:
             submits=self._judge_queue is not None and rules.set.has_judges(),
             version=next(self._versions),
         )
+        if self._requests.seen_from is not None:
+            self._conversation_pipeline.collect(all_runs=self._traces.rules.collects_runs)
         # The decoder skips every other attribute. What is asked for here is paid for with each span of an agent.
         attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.set.attributes, self._dimensions)
         prefixes = dialects.ATTRIBUTE_PREFIXES
@@ -339,8 +341,9 @@ class Pipeline:
             self._telemetry.child(self._telemetry.dropped_spans, "spool", "unreadable").inc(lost)
 
     def ready(self) -> None:
-        """Note that from now on spans arrive as they are made: runs that began earlier may have begun unseen."""
+        """Note that from now on spans arrive as they are made: runs and conversations may have begun unseen before."""
         self._requests.seen_from = self._assembler.ready(self._clock.wall_ns(), self._clock.now())
+        self._conversation_pipeline.collect(all_runs=self._traces.rules.collects_runs)
 
     def now(self) -> float:
         """Returns the time by which traces become due, in seconds: it stands still while the sending queue is full."""

@@ -3,8 +3,9 @@
 Theory of operation. Where a rule has the scope ``conversation``, every scored run that names a conversation is collected
 here, serialised. When no run was added for ``idle_timeout`` the conversation is over: it is scored, and remembered for a
 while with all its runs. A run that is added then reopens it, and makes a further revision of its verdict once it is quiet
-again. One that is no longer remembered starts from nothing. ``max_duration`` and the limits on open conversations and bytes
-end one early, the limits on runs and calls leave further runs out: all of these make it incomplete.
+again. ``max_duration`` and the limits on open conversations and bytes end one early, the limits on runs and calls leave further
+runs out: all of these make it incomplete. So does a beginning that is not here: that was evicted or is no longer remembered, or
+may have been before runs were collected.
 
 Single-threaded, without locks; time is an argument.
 """
@@ -18,6 +19,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from collector.assembly.deadlines import Deadlines
+from collector.assembly.recent_keys import RecentKeys
 from collector.config.model import ConversationsConfig
 
 IDLE, MAX_DURATION = "idle", "max_duration"
@@ -47,6 +49,7 @@ class ConversationRun:
     calls: int
     complete: bool
     record: bytes
+    start_ns: int
 
     @property
     def size(self) -> int:
@@ -77,7 +80,7 @@ class Conversation:
     is_over: bool = False
     """It has its verdict and no run was added since."""
     truncated: bool = False
-    """Runs were left out because a limit was reached."""
+    """Runs were left out because a limit was reached, or may not have been collected."""
     due: float = 0.0
 
     @property
@@ -99,6 +102,9 @@ class Conversations:
         self._over: OrderedDict[ConversationKey, Conversation] = OrderedDict()
         self._deadlines = Deadlines(self._open)
         self._bytes = 0
+        self._forgotten = RecentKeys(config.max_open + config.remember)
+        self.collected_from: int | None = None
+        """Since when all runs are collected, in ns of wall time. None where recordings are read: they are all there is."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -154,6 +160,18 @@ class Conversations:
             return next(iter(self._open.values()))
         return None
 
+    def may_lack_runs(self, conversation: Conversation) -> bool:
+        """Whether it may have begun before runs were collected.
+
+        A conversation that was quiet for ``idle_timeout`` is over, so none has that begins so long after that time. None that
+        began more than ``max_duration`` before it goes on, so that is a recording, which is replayed whole.
+        """
+        if self.collected_from is None:
+            return False
+        begun = min([run.start_ns for run in conversation.runs.values()], default=self.collected_from)
+        unseen = (self.collected_from - begun) / 1e9
+        return -self._config.idle_timeout < unseen <= self._config.max_duration
+
     def open(self) -> list[Conversation]:
         """Every open conversation, the least recently touched first."""
         return list(self._open.values())
@@ -170,7 +188,7 @@ class Conversations:
         del self._open[conversation.key]
         # Evicted for lack of room: to remember it would keep the bytes.
         if release == "evicted":
-            self._subtract(conversation)
+            self._forget(conversation)
             return [conversation]
         conversation.is_over = True
         conversation.revision += 1
@@ -200,7 +218,7 @@ class Conversations:
         conversation = self._open.pop(key, None)
         is_new = conversation is None
         if conversation is None:
-            conversation = self._over.pop(key, None) or Conversation(key, now, now)
+            conversation = self._over.pop(key, None) or self._begin(key, now)
             conversation.opened, conversation.is_over = now, False
         conversation.touched = now
         self._open[key] = conversation
@@ -208,6 +226,11 @@ class Conversations:
         if is_new:
             self._deadlines.schedule(key, self._deadline(conversation))
         return conversation
+
+    def _begin(self, key: ConversationKey, now: float) -> Conversation:
+        # What is known of one that was forgotten is only that it had a verdict, which a further one revises.
+        begun = key in self._forgotten
+        return Conversation(key, now, now, revision=int(begun), truncated=begun)
 
     def _put(self, conversation: Conversation, run: ConversationRun) -> None:
         before = conversation.runs.get(run.anchor)
@@ -228,8 +251,9 @@ class Conversations:
 
     def _evict_oldest(self) -> Conversation:
         _, oldest = self._over.popitem(last=False)
-        self._subtract(oldest)
+        self._forget(oldest)
         return oldest
 
-    def _subtract(self, conversation: Conversation) -> None:
+    def _forget(self, conversation: Conversation) -> None:
         self._bytes -= conversation.size
+        self._forgotten.add([conversation.key])

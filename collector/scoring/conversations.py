@@ -46,7 +46,7 @@ def collect(trace: Trace, runs: Sequence[Run], verdicts: Iterable[Verdict]) -> I
             complete = verdict.complete or _is_a_part(run)
             record = write(keys[run.span_id], run, resource, complete=complete)
             yield ConversationRun(
-                keys[run.span_id], run.trace_id + run.span_id, len(run.trajectory.calls), complete, record
+                keys[run.span_id], run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, run.start_ns
             )
 
 
@@ -140,10 +140,8 @@ def restore(record: bytes) -> ConversationRun:
     """Returns what ``collect`` yielded, from its record. Raises ValueError if it is damaged."""
     written = _parse(record)
     run = _run(written)
-    complete = written["complete"] is True
-    return ConversationRun(
-        ConversationKey(*written["key"]), run.trace_id + run.span_id, len(run.trajectory.calls), complete, record
-    )
+    complete, key = written["complete"] is True, ConversationKey(*written["key"])
+    return ConversationRun(key, run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, run.start_ns)
 
 
 def score(conversation: Conversation, rules: RuleSet, release: str, skew_ns: int) -> tuple[list[Verdict], bytes]:

@@ -149,7 +149,7 @@ def verdicts_of_conversation(
     """Returns the verdicts on all runs of a conversation, in order of start; none if no rule matches it."""
     run = _join(runs, skew_ns, are_all=True)
     if not complete:
-        _add_doubt(run, Doubt("truncated", sentence="the conversation went on, or not all of its runs were kept"))
+        _add_doubt(run, Doubt("truncated", sentence="the conversation went on, or not all of its runs were collected"))
     verdicts = _score(run, _rules_for(run, rules, "conversation"), "conversation", release, revision)
     return [verdict for verdict in verdicts if verdict.rule is not None]
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from collector.assembly.conversations import Added, Conversation, ConversationKey, ConversationRun
 from collector.assembly.trace import Trace
 from collector.otlp.lazy import Envelope
-from collector.storage.records import RecordKind, SpoolRecord, pack, write_conversation, write_tombstone
+from collector.storage.records import RecordKind, SpoolRecord, pack, write_conversation, write_time, write_tombstone
 from collector.storage.shared_parts import SharedParts
 from collector.storage.spool import Spool
 
@@ -73,6 +73,7 @@ class Journal:
         self._evicted: list[int] = []  # tombstones to delete
         self._conversations: dict[ConversationKey, dict[bytes, int]] = {}  # rows by anchor
         self._changes: list[Callable[[], None]] = []  # to conversations
+        self._collecting: list[int] = []  # rows that say since when their runs are collected: one or none
 
     # ---- open traces
 
@@ -221,6 +222,9 @@ class Journal:
         """Record what became of a run."""
         if added is Added.STORED:
             self._changes.append(partial(self._replace, run.key, run.anchor, RecordKind.RUN, run.record))
+            # Of one that was forgotten before, this tells after a restart.
+            if conversation.truncated and len(conversation.runs) == 1:
+                self._store_state(conversation)
         elif added is Added.TRUNCATED:
             self._store_state(conversation)
 
@@ -233,6 +237,13 @@ class Journal:
     def evict_conversations(self, evicted: Iterable[Conversation]) -> None:
         """Delete the records of these conversations."""
         self._changes += [partial(self._delete, conversation.key) for conversation in evicted]
+
+    def record_collecting(self, since_ns: int | None) -> None:
+        """Record since when all runs are collected, at once; None if none are."""
+        self._spool.delete("inbox", self._collecting)
+        self._collecting.clear()
+        if since_ns is not None:
+            self._collecting.append(self._spool.store(RecordKind.COLLECTED_FROM, write_time(since_ns)))
 
     def _store_state(self, conversation: Conversation) -> None:
         record = write_conversation(conversation)
@@ -303,6 +314,10 @@ class Journal:
         self._hold(key, _STATE, row)
         for conversation in evicted:
             self._delete(conversation.key)
+
+    def restored_collecting(self, row: int) -> None:
+        """Take over the record of since when runs are collected."""
+        self._collecting.append(row)
 
     def discard(self, row: int) -> None:
         """Delete a record that is of no use."""

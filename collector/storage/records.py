@@ -4,6 +4,7 @@ inbox, SPANS, LOG, CONTEXT    trace ids | links of each trace ... | resource | s
 inbox, SHARED                 a resource or scope; records of the kinds above may have its row in their place
 inbox, RUN                    as ``collector.scoring.conversations`` writes it
 inbox, CONVERSATION           key, revision, truncated, is_over as JSON
+inbox, COLLECTED_FROM         wall time in ns
 finished                      trace id | links | ids of held spans | of other spans | of log records | anchors
 """
 
@@ -39,10 +40,13 @@ class RecordKind(IntEnum):
     """What is known of a conversation beyond its runs."""
     SHARED = 5
     """A resource or scope to which records refer."""
+    COLLECTED_FROM = 7
+    """Since when all runs of conversations are collected."""
 
 
 _REFERS = (1 << 4, 1 << 5)  # added to the kind of a record that has a row instead of the resource, of the scope
 _ROW = struct.Struct("<Q")
+_TIME = struct.Struct("<Q")
 _ANCHOR = struct.Struct("<IB")  # revision, length of the anchor that follows
 
 
@@ -138,6 +142,19 @@ def read_tombstone(packed: bytes, now: float) -> Trace:
     except struct.error:
         raise ValueError(_DAMAGED) from None
     return trace
+
+
+def write_time(time_ns: int) -> bytes:
+    """Encode a wall time."""
+    return _TIME.pack(time_ns)
+
+
+def read_time(record: bytes) -> int:
+    """Decode a wall time, in ns. Raises ValueError if it is damaged."""
+    if len(record) != _TIME.size:
+        raise ValueError(_DAMAGED)
+    time_ns: int = _TIME.unpack(record)[0]
+    return time_ns
 
 
 def write_conversation(conversation: Conversation) -> bytes:

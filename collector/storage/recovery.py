@@ -25,6 +25,7 @@ from collector.storage.records import (
     own_kind,
     read_conversation,
     read_record,
+    read_time,
     read_tombstone,
 )
 
@@ -131,6 +132,9 @@ class Recovery:
             run = restore(packed)
             self._conversations.restore_run(run, now)
             self._journal.restored_run(run, row)
+        elif kind == RecordKind.COLLECTED_FROM:
+            self._conversations.collected_from = read_time(packed)
+            self._journal.restored_collecting(row)
         elif kind == RecordKind.SHARED:
             self._journal.restored_part(row, packed)
         else:

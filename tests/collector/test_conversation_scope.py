@@ -16,6 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.scoring import conversations as gathered
 from collector.scoring import embeddings
 from collector.scoring.rule_files import check_rules, load_rules
+from collector.storage.records import RecordKind
 from collector.storage.rows import Change
 from tests import otlp_data as data
 from tests.harness import Bench, Life, folder_in, send_to_both
@@ -231,6 +232,57 @@ def test_rule_files_test_such_rules(tmp_path: Path) -> None:
     assert load_rules([tmp_path / "rules.yaml"]).set.has_scope("conversation")
 
 
+# --- whose beginning is not here
+
+
+def undecided(found: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    names = ("gen_ai.conversation.id", "rightcall.revision", "gen_ai.evaluation.score.label", "rightcall.doubts")
+    return [
+        tuple(event.get(name) for name in names) for event in found if event.get("rightcall.scope") == "conversation"
+    ]
+
+
+def test_one_that_goes_on_after_it_was_evicted_is_incomplete_and_counted_once(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, RULES, conversations={"max_open": 1})
+    talk(bench, turn(1, "look_up"), turn(2, conversation="c-2"), turn(3, "refund"))
+    bench.wait(QUIET)
+    assert undecided(events(bench)) == [
+        ("c-1", 0, "incomplete", ["truncated"]),
+        ("c-2", 0, "incomplete", ["truncated"]),
+        ("c-1", 1, "incomplete", ["truncated"]),
+    ]
+    assert [bench.value("conversations_total", release=release) for release in ("evicted", "idle")] == [2, 0]
+
+
+@pytest.mark.parametrize("reloads", [False, True], ids=["start", "reload"])
+def test_one_that_may_have_begun_before_its_runs_were_collected_is_incomplete(tmp_path: Path, reloads: bool) -> None:
+    bench = Bench(tmp_path, RULES.replace("scope: conversation, ", "") if reloads else RULES)
+    bench.pipeline.ready()
+    if reloads:
+        (tmp_path / "rules.yaml").write_text(RULES)
+        bench.pipeline.set_rules(load_rules([tmp_path / "rules.yaml"]))
+    talk(bench, turn(17, "refund"))  # at 1020 seconds
+    bench.wait(240)
+    talk(bench, turn(22, "refund", conversation="c-2"))  # at 1320 seconds
+    bench.wait(QUIET)
+    assert undecided(events(bench)) == [("c-1", 0, "incomplete", ["truncated"]), ("c-2", 0, "fail", None)]
+
+
+def test_one_of_which_runs_were_not_collected_between_two_reloads_is_incomplete(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, RULES)
+    with_rule = bench.rules
+    (tmp_path / "rules.yaml").write_text(RULES.replace("scope: conversation, ", ""))
+    bench.pipeline.ready()
+    bench.wait(320)
+    talk(bench, turn(22, "look_up"))
+    bench.pipeline.set_rules(load_rules([tmp_path / "rules.yaml"]))
+    talk(bench, turn(23, "refund"))
+    bench.pipeline.set_rules(with_rule)
+    talk(bench, turn(24))
+    bench.wait(QUIET)
+    assert undecided(events(bench)) == [("c-1", 0, "incomplete", ["truncated"])]
+
+
 # --- across restarts, with a spool
 
 
@@ -287,6 +339,58 @@ def test_conversations_forgotten_leave_nothing_behind(tmp_path: Path) -> None:
         life.settle(QUIET)
     life.settle()
     assert life.rows()[0] == 2, "the run and the mark of the one remembered"
+    life.close()
+
+
+def test_a_restart_casts_no_doubt_on_conversations_that_begin_after_it(tmp_path: Path) -> None:
+    life = Life(tmp_path, RULES)
+    life.pipeline.ready()
+    life.settle(QUIET)
+    life.crash()
+    life.pipeline.ready()
+    life.send(*turn(24, "look_up"), *turn(25, "refund"))
+    life.settle(QUIET)
+    assert undecided(life.events()) == [("c-1", 0, "pass", None)]
+    life.close()
+
+
+def test_one_that_goes_on_after_it_was_evicted_and_a_restart_is_incomplete(tmp_path: Path) -> None:
+    life = Life(tmp_path, RULES, {"max_open": 1})
+    life.pipeline.ready()
+    life.settle(QUIET)
+    life.send(*turn(24, "look_up"))
+    life.settle()
+    life.send(*turn(25, conversation="c-2"))
+    life.settle()
+    life.crash()
+    life.pipeline.ready()
+    life.send(*turn(26, "refund"))
+    life.settle(QUIET)
+    assert undecided(life.events())[-1] == ("c-1", 0, "incomplete", ["truncated"])
+    life.close()
+
+
+def test_that_one_lacks_its_beginning_outlives_a_crash(tmp_path: Path) -> None:
+    life = Life(tmp_path, RULES, {"remember": 0})
+    life.send(*turn(1, "look_up"))
+    life.settle(QUIET)
+    life.send(*turn(2, "refund"))
+    life.settle()
+    life.crash()
+    life.settle(QUIET)
+    assert undecided(life.events()) == [("c-1", 0, "fail", None), ("c-1", 1, "incomplete", ["truncated"])]
+    life.close()
+
+
+def test_since_when_runs_are_collected_is_forgotten_with_the_last_rule_for_them(tmp_path: Path) -> None:
+    life = Life(tmp_path, RULES)
+    for text, expected in ((RULES, 1), (RULES.replace("scope: conversation, ", ""), 0)):
+        (tmp_path / "rules.yaml").write_text(text)
+        life.crash()
+        life.pipeline.ready()
+        life.write()
+        assert life.file is not None
+        assert [kind for _, kind, _ in life.file.inbox()].count(RecordKind.COLLECTED_FROM) == expected
     life.close()
 
 

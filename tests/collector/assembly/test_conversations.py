@@ -13,12 +13,12 @@ KEY = ConversationKey(None, "shop", "c-1")
 
 
 def run(
-    number: int, key: ConversationKey = KEY, calls: int = 1, size: int = 10, complete: bool = True
+    number: int, key: ConversationKey = KEY, calls: int = 1, size: int = 10, complete: bool = True, at: float = 0
 ) -> ConversationRun:
-    return ConversationRun(key, number.to_bytes(24, "big"), calls, complete, bytes(size))
+    return ConversationRun(key, number.to_bytes(24, "big"), calls, complete, bytes(size), int(at * 1e9))
 
 
-OVERHEAD = ConversationRun(ConversationKey(None, None, ""), b"", 0, True, b"").size
+OVERHEAD = ConversationRun(ConversationKey(None, None, ""), b"", 0, True, b"", 0).size
 
 
 def key(number: int) -> ConversationKey:
@@ -99,6 +99,25 @@ def test_runs_beyond_a_limit_stay_out_and_make_it_incomplete(limit: dict[str, in
     assert (len(conversation.runs), conversation.complete(release)) == (2, False)
 
 
+@pytest.mark.parametrize(
+    ("begins", "expected"),
+    [
+        pytest.param([1000 - 61], False, id="a recording"),
+        pytest.param([1000 - 60], True, id="it may have begun before"),
+        pytest.param([1009.9], True, id="it may go on"),
+        pytest.param([1010], False, id="any that had begun before was over"),
+        pytest.param([1020, 1005], True, id="its first run came last"),
+    ],
+)
+def test_one_may_have_begun_before_runs_were_collected(begins: list[float], expected: bool) -> None:
+    table = conversations()
+    for number, at in enumerate(begins):
+        conversation, _ = table.add(run(number, at=at), number)
+    assert not table.may_lack_runs(conversation), "of recordings all is there"
+    table.collected_from = int(1000e9)
+    assert table.may_lack_runs(conversation) is expected
+
+
 def test_an_incomplete_run_makes_it_incomplete() -> None:
     table = conversations()
     table.add(run(1), 0)
@@ -116,8 +135,9 @@ def test_the_one_quiet_longest_goes_first_when_there_are_too_many() -> None:
     assert (evicted.key, evicted.complete("evicted")) == (key(2), False)
     table.close(evicted, "evicted")
     assert (table.over_limit(), len(table)) == (None, 2)
-    table.add(run(9, key(2)), 4)
-    assert table.open()[-1].runs.keys() == {run(9).anchor}, "an evicted one begins anew"
+    again, _ = table.add(run(9, key(2)), 4)
+    assert again.runs.keys() == {run(9).anchor}, "an evicted one begins anew"
+    assert (again.truncated, again.revision) == (True, 1), "but is known to have begun"
 
 
 def test_what_is_only_remembered_goes_before_what_is_open_when_bytes_are_short() -> None:
@@ -128,7 +148,7 @@ def test_what_is_only_remembered_goes_before_what_is_open_when_bytes_are_short()
     assert [conversation.key for conversation in table.evict_remembered()] == [key(1)]
     assert table.over_limit() is None
     table.add(run(3, key(1)), 12)
-    assert [conversation.revision for conversation in table.open()] == [0, 0]
+    assert [(conversation.revision, conversation.truncated) for conversation in table.open()] == [(0, False), (1, True)]
     table.add(run(4, key(3), size=600 << 10), 13)
     evicted = table.over_limit()
     assert evicted is not None
@@ -143,7 +163,10 @@ def test_no_more_are_remembered_than_asked_for() -> None:
     assert [[evicted.key for evicted in table.close(each, "idle")] for each in due] == [[], [key(1)]]
     for number in (1, 2):
         table.add(run(10 + number, key(number)), 11)
-    assert [(c.key, c.revision) for c in table.open()] == [(key(1), 0), (key(2), 1)]
+    found = [(c.key, c.revision, c.truncated) for c in table.open()]
+    assert found == [(key(1), 1, True), (key(2), 1, False)], (
+        "of the one forgotten the verdict is revised, by a part of it"
+    )
 
 
 def test_a_postponed_one_is_due_again() -> None:
