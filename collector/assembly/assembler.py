@@ -35,8 +35,6 @@ from collector.otlp.structure import Envelope
 
 _LARGE: Final = 1000
 """A trace settles later for each so many spans, because the cost of reconstructing it grows with them."""
-_MAX_ANCESTORS: Final = 64
-"""How many parents of a late span are searched for a run with a verdict; a span further below is held like a new one."""
 MAX_LEAVING: Final = 64
 """How many evicted traces may wait to be evaluated, if they are large; one beyond it is released with an `error`."""
 _SCORED_PER_REMEMBERED: Final = 20
@@ -150,7 +148,7 @@ class Assembler:
             trace.apply(TraceEvent.ARRIVED)
         if trace.touched != now or trace.waiting:  # not for each: nearly all spans of a trace come side by side
             self._touch(trace, now)
-        late = not is_open and self._has_verdict(trace, span)
+        late = not is_open and trace.has_verdict_around(span)
         if late and trace.seen:  # the calls it would be scored with are gone: its verdict stays as it is
             trace.seen[key] = False
             self._count(trace, KNOWN_SPAN)
@@ -377,23 +375,3 @@ class Assembler:
         if trace.waiting:
             quiet = self._idle_timeout if trace.waiting == "incomplete" else self._confirm
         return min(trace.touched + quiet, trace.opened + self._max_duration)
-
-    @staticmethod
-    def _has_verdict(trace: Trace, span: GenAISpan) -> bool:
-        """Whether an enclosing run was already scored. Walks known parents; unknown ones may belong to a new run."""
-        recent, at = trace.recent_parents(), span.parent_span_id
-        for _ in range(_MAX_ANCESTORS):
-            if not at:
-                break
-            if at in trace.verdicts:
-                return True
-            # A nearer agent without a verdict: a new run in an old trace, such as the next turn of a session.
-            if (known := trace.spans.get(at)) is not None and known.role == AGENT:
-                return False
-            above = recent.get(at)
-            # What came before is looked at last: a session of hours has many links.
-            if above is None and trace.past is not None:
-                above = b"" if at in trace.past.unseen else trace.parents().get(at)
-            at = above or b""
-        # What has no parent belongs to the trace, which has its verdict; an agent there begins a run of its own.
-        return span.role != AGENT and not span.parent_span_id

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, cast
 
 from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import KNOWN_SPAN, PAST, TRACE, VERDICT
-from collector.model.genai_span import GenAISpan, Role
+from collector.model.genai_span import AGENT, GenAISpan, Role
 from collector.model.past import Past
 from collector.model.span import Resource
 from collector.otlp.lazy import Envelope, parent_links
@@ -59,6 +59,8 @@ _END: Final = 128
 """Characters at the end of an input that a longer one of the same conversation need not have: closing brackets."""
 _STRUCTURED: Final = 0
 """In place of the hash of a beginning, for inputs that are no text."""
+_MAX_ANCESTORS: Final = 64
+"""How many parents of a late span are searched for a run with a verdict; a span further below is held like a new one."""
 _CONVERSATIONS: Final = 8
 """How many conversations with the same beginning are told apart."""
 
@@ -240,6 +242,25 @@ class Trace:
         """Record that a run has its verdict."""
         self.verdicts = self.verdicts or {}
         self.verdicts[anchor] = given
+
+    def has_verdict_around(self, span: GenAISpan) -> bool:
+        """Whether a run around a late span has its verdict. Walks known parents; unknown ones may belong to a new run."""
+        recent, at = self.recent_parents(), span.parent_span_id
+        for _ in range(_MAX_ANCESTORS):
+            if not at:
+                break
+            if at in self.verdicts:
+                return True
+            # A nearer agent without a verdict: a new run in an old trace, such as the next turn of a session.
+            if (known := self.spans.get(at)) is not None and known.role == AGENT:
+                return False
+            above = recent.get(at)
+            # What came before is looked at last: a session of hours has many links.
+            if above is None and self.past is not None:
+                above = b"" if at in self.past.unseen else self.parents().get(at)
+            at = above or b""
+        # What has no parent belongs to the trace, which has its verdict; an agent there begins a run of its own.
+        return span.role != AGENT and not span.parent_span_id
 
     def was_held(self, key: bytes | int) -> bool:
         """Whether a known span is held, or was."""

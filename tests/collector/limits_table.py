@@ -235,7 +235,7 @@ CONSTANTS = {
         "collector/exporters/test_otlp_faults.py::test_http_waits_as_long_as_the_backend_asks",
     "collector.transport.credentials.MAX_FILE_BYTES":
         "collector/transport/test_credentials.py::test_a_file_that_is_too_large_is_refused",
-    "collector.assembly.assembler._MAX_ANCESTORS":
+    "collector.assembly.trace._MAX_ANCESTORS":
         "collector/assembly/test_assembler.py::test_a_late_span_too_far_below_its_run_is_held_like_a_new_one",
     "collector.assembly.packed_trace.MAX_PACKED":
         "collector/assembly/test_packed_trace.py::"

@@ -7,9 +7,9 @@ from typing import NoReturn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.assembly.assembler import _MAX_ANCESTORS, Assembler, Disposition
+from collector.assembly.assembler import Assembler, Disposition
 from collector.assembly.due import Due
-from collector.assembly.trace import Given, Trace, TraceState
+from collector.assembly.trace import _MAX_ANCESTORS, Given, Trace, TraceState
 from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
 from collector.model.genai_span import GenAISpan, Role
