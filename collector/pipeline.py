@@ -342,7 +342,7 @@ class Pipeline:
 
     def ready(self) -> None:
         """Note that from now on spans arrive as they are made: runs and conversations may have begun unseen before."""
-        self._requests.seen_from = self._assembler.ready(self._clock.wall_ns(), self._clock.now())
+        self._requests.ready(self._assembler.ready(self._clock.wall_ns(), self._clock.now()))
         self._conversation_pipeline.collect(all_runs=self._traces.rules.collects_runs)
 
     def now(self) -> float:

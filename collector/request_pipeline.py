@@ -75,7 +75,7 @@ class RequestPipeline:
 
     reader: Reader
     seen_from: SeenFrom | None = None
-    """From when on the process sees what is sent to it; not of the messages of a topic."""
+    """From when on the process sees what is sent to it, once that is so; not of the messages of a topic."""
 
     def __init__(
         self,
@@ -90,6 +90,12 @@ class RequestPipeline:
     ) -> None:
         self._assembler, self._hold_queue, self._journal, self._offsets = assembler, hold_queue, journal, offsets
         self._redaction, self._telemetry, self._clock, self._settle = redaction, telemetry, clock, settle
+
+    def ready(self, seen_from: SeenFrom) -> None:
+        """Note from when on the process sees what is sent to it."""
+        self.seen_from = seen_from
+        if self._journal is not None:
+            self._journal.ready(seen_from)
 
     def take(self, signal: Signal, request: Structure, transport: str, origin: Origin | None = None) -> Steps:
         """Take one request in, whether there is room or not. Raises DecodeError if nothing of it could be taken.
@@ -298,19 +304,19 @@ class RequestPipeline:
             # Looking for a marker in the bytes is much cheaper than decoding, and few log records are about agents.
             if len(raw) > _MAX_LOG_RECORD or not any(marker in raw for marker in dialects.LOG_MARKERS):
                 continue
-            trace_id = self.add_log(envelope, raw, self._clock.now())
+            trace_id = self.add_log(envelope, raw, self._clock.now(), self.seen_from)
             if trace_id and self._journal is not None:
                 self._journal.store_log(trace_id, envelope, raw)
             yield
 
-    def add_log(self, envelope: Envelope, raw: bytes, now: float) -> bytes:
+    def add_log(self, envelope: Envelope, raw: bytes, now: float, seen_from: SeenFrom | None) -> bytes:
         """Add one log record to its trace. Returns the trace id, b"" if it is not a GenAI event. Raises DecodeError."""
         record = self.reader.decoder.log_record(raw, envelope)
         span = self.reader.log(record) if len(record.trace_id) == _TRACE_ID_SIZE else None
         if span is None:
             return b""
         key = int.from_bytes(blake2b(raw, digest_size=8).digest())  # the same after a restart, which hash() is not
-        self._assembler.add(record.trace_id, key, span, raw, envelope, now, self.seen_from)
+        self._assembler.add(record.trace_id, key, span, raw, envelope, now, seen_from)
         return record.trace_id
 
 

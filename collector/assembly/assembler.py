@@ -87,9 +87,16 @@ class Assembler:
         return self._closed.bytes + self._unclaimed.used_bytes
 
     def ready(self, wall_ns: int, now: float) -> SeenFrom:
-        """Returns from when on this process sees traces. None that is known by now may have begun before that."""
-        self._unclaimed.mark_known()
-        return SeenFrom(wall_ns, now, self._max_duration)
+        """Returns from when on this process sees traces; of those that are known by now that is told already."""
+        seen_from = SeenFrom(wall_ns, now, self._max_duration)
+        self._unclaimed.ready(seen_from)
+        return seen_from
+
+    def was_ready(self, wall_ns: int) -> SeenFrom:
+        """Returns from when on a process before this one saw the traces that are read back next."""
+        seen_from = SeenFrom.restored(wall_ns, self._max_duration)
+        self._unclaimed.ready(seen_from)
+        return seen_from
 
     def link(self, links: dict[bytes, list[bytes]], now: float) -> None:
         """Remember parent links: for each trace the ids of span, parent, span, parent, ..."""
@@ -311,7 +318,9 @@ class Assembler:
         known = self._unclaimed.claim(trace_id)
         trace = Trace(trace_id, now, now, known.links)
         self.open.add(trace)
-        if seen_from is not None and not known.before_ready:
+        if known.before_ready:
+            seen_from = known.seen_from
+        if seen_from is not None:
             seen_from.trace_arrived(now)
             trace.seen_from = seen_from
         # An earlier part of it, that is not remembered any more.

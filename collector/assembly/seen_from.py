@@ -6,6 +6,7 @@ traces that it takes over have begun at another. Nothing in such a trace tells o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 _JOINING: Final = 60_000_000_000  # ns after the start in which a balancer learns of the process
@@ -21,36 +22,50 @@ class SeenFrom:
     """
 
     def __init__(self, ready_ns: int, now: float, horizon: float) -> None:
-        self._ready_ns, self._now = ready_ns, now
+        self.ready_ns, self._now = ready_ns, now
         self._replayed_ns = ready_ns - int(horizon * 1e9)
         self._joined_ns = 0  # what began later was seen from its beginning; 0 until the first trace arrives
         self._joining = 0  # traces that arrived until then
+        self.on_joining: Callable[[int], None] | None = None
+        """Is told until when it joins others, once it is known that it does."""
 
     @classmethod
     def topic(cls) -> SeenFrom:
         """Returns that of a topic which is not read from its beginning: ``began`` says from when on it is."""
         seen_from = cls(0, 0.0, 0.0)
-        # No balancer comes into this: what is not 0 keeps `trace_arrived` from starting such a period.
-        seen_from._joined_ns = -1
+        seen_from.joins_until(-1)  # no balancer comes into this
         return seen_from
+
+    @classmethod
+    def restored(cls, ready_ns: int, horizon: float) -> SeenFrom:
+        """Returns that of a process before this one."""
+        seen_from = cls(ready_ns, 0.0, horizon)
+        seen_from.joins_until(ready_ns)
+        return seen_from
+
+    def joins_until(self, joined_ns: int) -> None:
+        """Take from elsewhere until when the process joins others: no trace that arrives says more about that."""
+        self._joined_ns, self._joining = joined_ns, _FLOWING
 
     def began(self, first_ns: int) -> None:
         """Note when the first message was written; only the first call counts."""
-        self._ready_ns = self._ready_ns or max(0, first_ns)
+        self.ready_ns = self.ready_ns or max(0, first_ns)
 
     @property
     def latest_ns(self) -> int:
         """No run that began later is in doubt."""
-        return max(self._ready_ns, self._joined_ns) if self._joining >= _FLOWING else self._ready_ns
+        return max(self.ready_ns, self._joined_ns) if self._joining >= _FLOWING else self.ready_ns
 
     def trace_arrived(self, now: float) -> None:
         """Note that the first spans of a trace arrive."""
         # By the monotonic clock: a wall clock that is set meanwhile neither lengthens nor ends the period.
-        now_ns = self._ready_ns + int((now - self._now) * 1e9)
+        now_ns = self.ready_ns + int((now - self._now) * 1e9)
         if not self._joined_ns:
-            self._joined_ns = min(now_ns + _LAST_BALANCER, self._ready_ns + _JOINING)
+            self._joined_ns = min(now_ns + _LAST_BALANCER, self.ready_ns + _JOINING)
         if now_ns <= self._joined_ns:
             self._joining += 1
+            if self._joining == _FLOWING and self.on_joining is not None:
+                self.on_joining(self._joined_ns)
 
     def may_miss_beginning(self, start_ns: int, end_ns: int, recorded_ns: int) -> bool:
         """Whether a run may have begun unseen. ``recorded_ns`` is the start of the first thing that was recorded of it.
@@ -60,4 +75,4 @@ class SeenFrom:
         """
         if end_ns < self._replayed_ns:
             return False
-        return start_ns < self._ready_ns or (start_ns < self.latest_ns and recorded_ns - start_ns > _UNSEEN)
+        return start_ns < self.ready_ns or (start_ns < self.latest_ns and recorded_ns - start_ns > _UNSEEN)

@@ -125,7 +125,7 @@ class Trace:
     evaluating: bool
     """It is large: its verdict is being made in slices, or waits for that. It is not due meanwhile."""
     seen_from: SeenFrom | None
-    """Tells what of it may have begun unseen; None if all of it is seen, as after a restart with a spool that has it."""
+    """Tells what of it may have begun unseen; None if all of it is seen, as of recordings that are read."""
     leaving: int
     """Its bytes, if it is evicted once that is done: it counts to no limit any more."""
     release: str

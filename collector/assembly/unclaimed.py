@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import span_bytes
 from collector.model.genai_span import GenAISpan
 
@@ -13,15 +14,16 @@ _ENTRY: Final = 400  # bytes of a trace without links
 class Unclaimed:
     """Parent links and roots of one trace, and about how many bytes they take.
 
-    ``before_ready``: it was known when the process became ready.
+    ``before_ready``: it was known when the process became ready, from a process that saw traces from ``seen_from`` on.
     """
 
-    __slots__ = ("before_ready", "links", "roots", "size")
+    __slots__ = ("before_ready", "links", "roots", "seen_from", "size")
 
     def __init__(self) -> None:
         self.links = bytearray()
         self.roots: list[GenAISpan] = []
         self.size, self.before_ready = _ENTRY, False
+        self.seen_from: SeenFrom | None = None
 
 
 class UnclaimedTraces:
@@ -36,6 +38,7 @@ class UnclaimedTraces:
         self._old: dict[bytes, Unclaimed] = {}
         self._bytes = self._old_bytes = 0  # the latter as many as there were, whatever was claimed since
         self._since = 0.0
+        self._seen_from: SeenFrom | None = None
 
     @property
     def used_bytes(self) -> int:
@@ -67,10 +70,12 @@ class UnclaimedTraces:
             return known
         return self._old.pop(trace_id) if trace_id in self._old else Unclaimed()
 
-    def mark_known(self) -> None:
-        """Note that the process becomes ready, with what is known so far from its spool."""
+    def ready(self, seen_from: SeenFrom) -> None:
+        """Note from when on a process sees traces; what is known so far was known to it or to one before it."""
         for known in (*self._young.values(), *self._old.values()):
-            known.before_ready = True
+            if not known.before_ready:
+                known.before_ready, known.seen_from = True, self._seen_from
+        self._seen_from = seen_from
 
     def _get(self, trace_id: bytes, now: float) -> Unclaimed:
         # The old generation goes as a whole. A trace that is seen again moves to the young one, so it outlives that.

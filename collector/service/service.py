@@ -229,7 +229,7 @@ class Service:
         except BaseException:
             await self.shutdown()
             raise
-        # After recovery: of the traces that the spool brought back nothing is missing.
+        # After recovery: the spool tells from when on the traces were seen that it brought back.
         if self._live:
             self.pipeline.ready()
         self._intake.recovering = False

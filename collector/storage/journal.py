@@ -19,6 +19,7 @@ from functools import partial
 from typing import NamedTuple
 
 from collector.assembly.conversations import Added, Conversation, ConversationKey, ConversationRun
+from collector.assembly.seen_from import SeenFrom
 from collector.assembly.trace import Trace
 from collector.otlp.lazy import Envelope
 from collector.storage.records import RecordKind, SpoolRecord, pack, write_conversation, write_time, write_tombstone
@@ -73,9 +74,19 @@ class Journal:
         self._evicted: list[int] = []  # tombstones to delete
         self._conversations: dict[ConversationKey, dict[bytes, int]] = {}  # rows by anchor
         self._changes: list[Callable[[], None]] = []  # to conversations
+        self._period: list[int] = []  # rows read back last that say from when on traces were seen
+        self._period_counts = False  # whether there are records that follow them
         self._collecting: list[int] = []  # rows that say since when their runs are collected: one or none
 
     # ---- open traces
+
+    def ready(self, seen_from: SeenFrom) -> None:
+        """Store from when on the process sees the traces of the records that are stored next."""
+        self._store_time(RecordKind.READY, seen_from.ready_ns)
+        seen_from.on_joining = partial(self._store_time, RecordKind.JOINING)
+
+    def _store_time(self, kind: RecordKind, time_ns: int) -> None:
+        self._spool.store(kind, write_time(time_ns))
 
     def store_request(
         self, links: Mapping[bytes, Sequence[bytes]], scopes: Sequence[JournaledScope], now: float
@@ -278,6 +289,7 @@ class Journal:
     def end(self) -> None:
         """Note that every row is restored."""
         self._spool.restored()
+        self._end_period()
         if unused := self._shared.end_restoring():
             self._spool.delete("inbox", unused)
 
@@ -287,6 +299,7 @@ class Journal:
 
     def restored(self, record: SpoolRecord, now: float) -> None:
         """Take over a record that was read back and added to the assembler."""
+        self._period_counts = True
         self._shared.use(record.row, record.shared)
         trace_id = next(iter(record.links))
         if record.kind is RecordKind.CONTEXT:
@@ -314,6 +327,17 @@ class Journal:
         self._hold(key, _STATE, row)
         for conversation in evicted:
             self._delete(conversation.key)
+
+    def restored_period(self, row: int, *, begins: bool) -> None:
+        """Take over a record that says from when on the traces of the records that follow were seen."""
+        if begins:
+            self._end_period()
+        self._period.append(row)
+
+    def _end_period(self) -> None:
+        if not self._period_counts:
+            self._spool.delete("inbox", self._period)
+        self._period, self._period_counts = [], False
 
     def restored_collecting(self, row: int) -> None:
         """Take over the record of since when runs are collected."""

@@ -4,7 +4,8 @@ inbox, SPANS, LOG, CONTEXT    trace ids | links of each trace ... | resource | s
 inbox, SHARED                 a resource or scope; records of the kinds above may have its row in their place
 inbox, RUN                    as ``collector.scoring.conversations`` writes it
 inbox, CONVERSATION           key, revision, truncated, is_over as JSON
-inbox, COLLECTED_FROM         wall time in ns
+inbox, COLLECTED_FROM, READY, JOINING
+                              wall time in ns
 finished                      trace id | links | ids of held spans | of other spans | of log records | anchors
 """
 
@@ -42,6 +43,10 @@ class RecordKind(IntEnum):
     """A resource or scope to which records refer."""
     COLLECTED_FROM = 7
     """Since when all runs of conversations are collected."""
+    READY = 8
+    """From when on the process saw the traces of the records that follow."""
+    JOINING = 9
+    """Until when it joined others."""
 
 
 _REFERS = (1 << 4, 1 << 5)  # added to the kind of a record that has a row instead of the resource, of the scope

@@ -13,6 +13,7 @@ from functools import partial
 
 from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversations
+from collector.assembly.seen_from import SeenFrom
 from collector.errors import DecodeError
 from collector.model.genai_span import IGNORED, UNREAD, GenAISpan, Role
 from collector.otlp.decode import Decoder, ReadSpan
@@ -34,7 +35,7 @@ _SLICE = 50  # spans restored in one step
 _MAX_ENDED = 2  # starts that may end at a row before it is left out
 
 
-AddLog = Callable[[Envelope, bytes, float], bytes]
+AddLog = Callable[[Envelope, bytes, float, SeenFrom | None], bytes]
 """How a log record is added to its trace."""
 
 Forward = Callable[[SpoolRecord], None]
@@ -58,6 +59,7 @@ class Recovery:
         self._journal, self._assembler, self._conversations = journal, assembler, conversations
         self._decoder, self._read_span, self._add_log = decoder, read_span, add_log
         self._forward, self._now = forward, now
+        self._seen_from: SeenFrom | None = None  # of the records that follow
 
     def run(self) -> Iterator[bool]:
         """Restore everything, in steps of milliseconds. Yields after each whether a row was lost."""
@@ -135,6 +137,8 @@ class Recovery:
         elif kind == RecordKind.COLLECTED_FROM:
             self._conversations.collected_from = read_time(packed)
             self._journal.restored_collecting(row)
+        elif kind in (RecordKind.READY, RecordKind.JOINING):
+            self._restore_period(kind, row, read_time(packed))
         elif kind == RecordKind.SHARED:
             self._journal.restored_part(row, packed)
         else:
@@ -142,11 +146,18 @@ class Recovery:
             yield from self._replay(record, now)
             self._journal.restored(record, now)
 
+    def _restore_period(self, kind: int, row: int, time_ns: int) -> None:
+        if kind == RecordKind.READY:
+            self._seen_from = self._assembler.was_ready(time_ns)
+        elif self._seen_from is not None:
+            self._seen_from.joins_until(time_ns)
+        self._journal.restored_period(row, begins=kind == RecordKind.READY)
+
     def _replay(self, record: SpoolRecord, now: float) -> Iterator[None]:
         """Repeat what was done when these spans were received, without forwarding any."""
         self._assembler.link(record.links, now)
         if record.kind is RecordKind.LOG:
-            self._add_log(record.envelope, record.raws[0], now)
+            self._add_log(record.envelope, record.raws[0], now, self._seen_from)
             return
         for at in range(0, len(record.raws), _SLICE):
             raws = record.raws[at : at + _SLICE]
@@ -157,4 +168,4 @@ class Recovery:
 
     def _add(self, record: SpoolRecord, trace_id: bytes, span: GenAISpan, raw: bytes, now: float) -> None:
         if record.kind is RecordKind.SPANS or (span.role == Role.OTHER and not self._assembler.is_closed(trace_id)):
-            self._assembler.add(trace_id, span.span_id, span, raw, record.envelope, now)
+            self._assembler.add(trace_id, span.span_id, span, raw, record.envelope, now, self._seen_from)

@@ -10,6 +10,7 @@ from typing import Any
 
 import grpc
 import pytest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests import otlp_data as data
@@ -116,10 +117,91 @@ def test_a_trace_that_the_spool_has_goes_on_after_a_restart(known: Span, tmp_pat
     assert value == 1
 
 
+def crash(life: Life, times: int) -> None:
+    for _ in range(times):
+        life.crash()
+        life.pipeline.ready()
+        life.write()
+
+
+def decided(life: Life) -> list[tuple[Any, ...]]:
+    life.settle(40)
+    names = ("gen_ai.evaluation.score.label", "rightcall.complete", "rightcall.doubts")
+    return [tuple(event.get(name) for name in names) for event in life.events() if event["rightcall.rule"]]
+
+
+@pytest.mark.parametrize("crashes", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("begins", "expected"), [(READY - 1, ("incomplete", False, ["torn_trace"])), (READY + 1, ("pass", True, None))]
+)
+def test_a_restart_before_the_verdict_settles_no_doubt_and_casts_none(
+    tmp_path: Path, begins: float, expected: Any, crashes: int
+) -> None:
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES)) as life:
+        life.pipeline.ready()
+        life.send(*run(begins))
+        life.write()
+        crash(life, crashes)
+        assert decided(life) == [expected]
+
+
+def test_a_trace_that_opens_with_what_was_known_of_it_before_a_restart_may_have_begun_before_that(
+    tmp_path: Path,
+) -> None:
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES)) as life:
+        life.pipeline.ready()
+        life.send(data.span(4, 1, at=READY - 0.5))
+        life.write()
+        crash(life, 2)
+        life.send(*run(READY - 1))
+        assert decided(life) == [("incomplete", False, ["torn_trace"])]
+
+
+def test_a_log_record_may_be_all_that_a_restart_brings_back_of_a_torn_trace(tmp_path: Path) -> None:
+    message = data.any_value({"tool_calls": [{"id": "c", "function": {"name": "get_weather", "arguments": "{}"}}]})
+    record = LogRecord(trace_id=data.TRACE, span_id=data.span_id(2), event_name="gen_ai.choice", body=message)
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES)) as life:
+        life.pipeline.ready()
+        life.pipeline.receive("logs", data.logs(record).SerializeToString(), "grpc")
+        life.write()
+        assert life.pipeline.open_traces == 1
+        crash(life, 1)
+        life.send(*run(READY - 1))
+        assert decided(life) == [("incomplete", False, ["torn_trace"])]
+
+
+@pytest.mark.parametrize("first_call", [0.05, 0.15])
+def test_a_run_that_moved_here_while_the_process_joined_a_ring_is_incomplete_after_a_restart_too(
+    tmp_path: Path, first_call: float
+) -> None:
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES)) as life:
+        life.pipeline.ready()
+        life.wait(3)
+        life.send(*(data.agent(9, name="other", at=READY + 2.9, trace_id=bytes([at]) * 16) for at in range(1, 6)))
+        life.send(*run(READY + 2, first_call=first_call))
+        life.write()
+        crash(life, 1)
+        assert [label for label, _, _ in decided(life)] == ["incomplete" if first_call > 0.1 else "pass"]
+
+
+def test_from_when_on_traces_were_seen_is_kept_for_as_long_as_there_are_any(tmp_path: Path) -> None:
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES)) as life:
+        life.pipeline.ready()
+        life.write()
+        crash(life, 3)
+        assert life.rows()[0] == 1
+        life.send(*run(READY + 1))
+        life.write()
+        crash(life, 3)
+        assert life.rows()[0] == 3, "the spans, from when on they were seen, and from when on what comes is"
+        life.settle(40)
+        crash(life, 1)
+        assert life.rows()[0] == 1
+
+
 def live(trace_id: bytes) -> tuple[Span, Span, Span]:
-    """A run of the last three seconds."""
-    now = time.time() - data.EPOCH_NS / 1e9
-    spans = run(now - 3, lasting=3)
+    """A run that begins now."""
+    spans = run(time.time() - data.EPOCH_NS / 1e9)
     for span in spans:
         span.trace_id = trace_id
     return spans

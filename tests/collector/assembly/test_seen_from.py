@@ -51,6 +51,27 @@ def test_traces_that_arrive_after_the_last_balancer_knows_the_process_do_not_cou
     assert not is_torn(seen_from, 11)
 
 
+def test_it_tells_once_that_it_joins_others() -> None:
+    told = list[int]()
+    seen_from = SeenFrom(READY, CLOCK, HORIZON)
+    seen_from.on_joining = told.append
+    for count in range(1, 8):
+        seen_from.trace_arrived(CLOCK + 10)
+        assert len(told) == (count >= 5)
+    assert told == [seen_from.latest_ns]
+
+
+def test_what_is_known_of_a_process_before_does_not_change_by_traces_that_arrive() -> None:
+    seen_from = SeenFrom.restored(READY, HORIZON)
+    for joined_ns in (READY, READY + 15 * SECOND):
+        seen_from.joins_until(joined_ns)
+        for _ in range(10):
+            seen_from.trace_arrived(CLOCK)
+        assert seen_from.latest_ns == joined_ns
+    assert is_torn(seen_from, 14)
+    assert not seen_from.may_miss_beginning(READY - 700 * SECOND, READY - 601 * SECOND, READY - 700 * SECOND)
+
+
 def test_no_balancer_learns_of_a_process_later_than_a_minute_after_it_is_ready() -> None:
     assert joined(*[58.0] * 5).latest_ns == READY + 60 * SECOND
     assert not is_torn(joined(*[61.0] * 5), 60.5)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.assembly.seen_from import SeenFrom
 from collector.assembly.unclaimed import UnclaimedTraces
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
@@ -86,15 +87,23 @@ def test_only_what_was_known_when_the_process_became_ready_is_marked() -> None:
     traces = unclaimed(limit=1)
     traces.add_links(trace_id(1), LINK, MANY, 0)
     traces.add_links(trace_id(2), LINK, MANY, 0)  # the first is of the old ones now
-    traces.mark_known()
+    traces.ready(SeenFrom(1, 0, 0))
     traces.add_links(trace_id(3), LINK, MANY, 0)
     assert [traces.claim(trace_id(number)).before_ready for number in (2, 3)] == [True, False]
     traces = unclaimed(limit=1)
     traces.add_links(trace_id(1), LINK, MANY, 0)
     traces.add_links(trace_id(2), LINK, MANY, 0)
-    traces.mark_known()
+    traces.ready(SeenFrom(1, 0, 0))
     assert traces.claim(trace_id(1)).before_ready
     assert not traces.claim(trace_id(9)).before_ready
+
+
+def test_of_what_was_known_before_it_is_known_from_when_on_it_was_seen() -> None:
+    traces, first, second = unclaimed(), SeenFrom(1, 0, 0), SeenFrom(2, 0, 0)
+    for number, seen_from in enumerate((first, second, SeenFrom(3, 0, 0))):
+        traces.add_links(trace_id(number), LINK, MANY, 0)
+        traces.ready(seen_from)
+    assert [traces.claim(trace_id(number)).seen_from for number in range(3)] == [None, first, second]
 
 
 @pytest.mark.parametrize("what", ["traces", "links", "roots"])
