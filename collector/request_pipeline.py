@@ -96,6 +96,7 @@ class RequestPipeline:
         self.seen_from = seen_from
         if self._journal is not None:
             self._journal.ready(seen_from)
+            self._assembler.on_begun = self._journal.store_begun
 
     def take(self, signal: Signal, request: Structure, transport: str, origin: Origin | None = None) -> Steps:
         """Take one request in, whether there is room or not. Raises DecodeError if nothing of it could be taken.

@@ -12,7 +12,7 @@ Single-threaded, without locks; time is an argument. A deadline that fires early
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
 from typing import Final, Literal, NamedTuple
 
@@ -77,6 +77,8 @@ class Assembler:
         self._max_links = 16 * 10 * config.max_spans
         self._scored = ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
         self._leaving = 0
+        self.on_begun: Callable[[bytes], None] | None = None
+        """Is told of a trace that opens without an earlier part of it, which is not remembered any more."""
 
     def __len__(self) -> int:
         return len(self.open)
@@ -309,6 +311,10 @@ class Assembler:
         """Whether a run had its verdict, in a trace that is not remembered any more."""
         return self._scored.has(trace_id, anchor)
 
+    def restore_begun(self, trace_id: bytes) -> None:
+        """Note of a trace that is about to open that an earlier part of it is not remembered any more."""
+        self._scored.add_begun(trace_id)
+
     def restore(self, trace: Trace) -> None:
         """Remember a trace closed before a restart, even beyond ``remember``: it may be about to reopen."""
         trace.state = TraceState.CLOSED
@@ -323,8 +329,10 @@ class Assembler:
         if seen_from is not None:
             seen_from.trace_arrived(now)
             trace.seen_from = seen_from
-        # An earlier part of it, that is not remembered any more.
-        trace.truncated = self._scored.has_begun(trace_id)
+        if self._scored.has_begun(trace_id):
+            trace.truncated = True
+            if self.on_begun is not None:
+                self.on_begun(trace_id)
         for root in known.roots:
             trace.spans[root.span_id] = root
         self._count(trace, TRACE + known.size)

@@ -25,6 +25,10 @@ class ScoredRuns:
         """Whether the run with this anchor was added, and is not forgotten yet."""
         return (trace_id, anchor) in self._keys
 
+    def add_begun(self, trace_id: bytes) -> None:
+        """Add an unfinished trace of which nothing else is known."""
+        self._keys.add([(trace_id, _BEGUN)])
+
     def has_begun(self, trace_id: bytes) -> bool:
         """Whether an unfinished trace with this id was added, and is not forgotten yet."""
         return self.has(trace_id, _BEGUN)

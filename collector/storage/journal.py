@@ -74,6 +74,7 @@ class Journal:
         self._evicted: list[int] = []  # tombstones to delete
         self._conversations: dict[ConversationKey, dict[bytes, int]] = {}  # rows by anchor
         self._changes: list[Callable[[], None]] = []  # to conversations
+        self._begun: dict[bytes, int] = {}  # rows read back that tell of traces that are to open
         self._period: list[int] = []  # rows read back last that say from when on traces were seen
         self._period_counts = False  # whether there are records that follow them
         self._collecting: list[int] = []  # rows that say since when their runs are collected: one or none
@@ -116,6 +117,10 @@ class Journal:
                 if roots := [trace_id for trace_id in spans if trace_id in unclaimed]:
                     raws = [raw for root in roots for raw in spans[root]]
                     self._store_context(roots, [b""] * len(roots), envelope, raws, now)
+
+    def store_begun(self, trace_id: bytes) -> None:
+        """Store that a trace which opens lacks an earlier part."""
+        self._rows.setdefault(trace_id, []).append(self._spool.store(RecordKind.BEGUN, trace_id))
 
     def store_log(self, trace_id: bytes, envelope: Envelope, raw: bytes) -> None:
         """Store a log record if its trace is open."""
@@ -290,6 +295,7 @@ class Journal:
         """Note that every row is restored."""
         self._spool.restored()
         self._end_period()
+        self._spool.delete("inbox", self._begun.values())
         if unused := self._shared.end_restoring():
             self._spool.delete("inbox", unused)
 
@@ -305,7 +311,10 @@ class Journal:
         if record.kind is RecordKind.CONTEXT:
             self._context[record.row] = _ContextRow(now, list(record.links))
         elif self._is_open(trace_id):
-            self._rows.setdefault(trace_id, []).append(record.row)
+            rows = self._rows.setdefault(trace_id, [])
+            rows.append(record.row)
+            if trace_id in self._begun:
+                rows.append(self._begun.pop(trace_id))
         else:
             self.discard(record.row)
 
@@ -327,6 +336,10 @@ class Journal:
         self._hold(key, _STATE, row)
         for conversation in evicted:
             self._delete(conversation.key)
+
+    def restored_begun(self, trace_id: bytes, row: int) -> None:
+        """Take over the record that a trace which is about to open lacks an earlier part."""
+        self._begun[trace_id] = row
 
     def restored_period(self, row: int, *, begins: bool) -> None:
         """Take over a record that says from when on the traces of the records that follow were seen."""

@@ -6,6 +6,7 @@ inbox, RUN                    as ``collector.scoring.conversations`` writes it
 inbox, CONVERSATION           key, revision, truncated, is_over as JSON
 inbox, COLLECTED_FROM, READY, JOINING
                               wall time in ns
+inbox, BEGUN                  trace id
 finished                      trace id | links | ids of held spans | of other spans | of log records | anchors
 """
 
@@ -47,6 +48,8 @@ class RecordKind(IntEnum):
     """From when on the process saw the traces of the records that follow."""
     JOINING = 9
     """Until when it joined others."""
+    BEGUN = 10
+    """Of the trace of records that follow, an earlier part was forgotten when it opened."""
 
 
 _REFERS = (1 << 4, 1 << 5)  # added to the kind of a record that has a row instead of the resource, of the scope

@@ -139,6 +139,9 @@ class Recovery:
             self._journal.restored_collecting(row)
         elif kind in (RecordKind.READY, RecordKind.JOINING):
             self._restore_period(kind, row, read_time(packed))
+        elif kind == RecordKind.BEGUN:
+            self._assembler.restore_begun(packed)
+            self._journal.restored_begun(packed, row)
         elif kind == RecordKind.SHARED:
             self._journal.restored_part(row, packed)
         else:

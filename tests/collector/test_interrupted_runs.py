@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests import otlp_data as data
-from tests.harness import Bench
+from tests.harness import WEATHER_RULES, Bench, Life
 
 FIRST, LAST = data.tool(2, 1, "get_weather", at=1), data.tool(3, 1, "send_email", at=2)
 AGENT = data.agent(1)
 MIB = 1 << 20
+READY = 1000.0
+"""What the clock says when the process is ready: seconds after the epoch of the spans."""
 
 
 def other(number: int, **values: Any) -> list[Span]:
@@ -55,6 +57,27 @@ def test_a_run_that_goes_on_when_its_beginning_is_forgotten_has_no_sure_verdict(
     bench.send(LAST, AGENT)
     bench.wait(40)
     assert verdicts_on(bench)[1:] == [("root", "incomplete", ["truncated"])]
+
+
+@pytest.mark.parametrize("crashes", [0, 1, 2])
+def test_that_the_beginning_of_a_run_is_forgotten_outlives_a_crash(tmp_path: Path, crashes: int) -> None:
+    life = Life(tmp_path, WEATHER_RULES, max_open=1, remember=1)
+    life.pipeline.ready()
+    for spans in ([FIRST], other(1), other(2)):
+        life.send(*spans)
+        life.settle(4)
+    life.send(LAST, data.agent(1, at=READY + 1))
+    life.write()
+    for _ in range(crashes):
+        life.crash()
+        life.pipeline.ready()
+        life.write()
+    rows = life.rows()[0]
+    life.settle(40)
+    said = [(event["gen_ai.evaluation.score.label"], event.get("rightcall.doubts")) for event in life.events()]
+    assert said[-1] == ("incomplete", ["truncated"])
+    assert life.rows()[0] == rows - 2, "it is forgotten with the spans"
+    life.close()
 
 
 def test_a_new_run_in_a_finished_trace_that_is_forgotten_is_scored(tmp_path: Path) -> None:
