@@ -88,8 +88,8 @@ class Pipeline:
         self._dimensions = tuple(config.exporters.prometheus.dimensions)
         self._judge_queue, self._budget = judge_queue, memory_budget(config)
         self._assembler = assembler = Assembler(config.traces, self._budget)
-        self.refused = RefusedTraces(clock.now)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
+        self.refused = RefusedTraces(clock.now, record=self._journal)
         self._redaction = Redaction(config.redact)
         self._results = Results(
             self._redaction, clock.wall_ns, values=config.explain.values, dimensions=self._dimensions,
@@ -324,7 +324,7 @@ class Pipeline:
             return
         lost = 0
         recovery = Recovery(
-            self._journal, self._assembler, self._conversations, self._requests.reader.decoder,
+            self._journal, self._assembler, self._conversations, self.refused, self._requests.reader.decoder,
             self._requests.reader.span, self._requests.add_log, self._forward_unscored, self._clock.now,
         )  # fmt: skip
         for is_lost in recovery.run():

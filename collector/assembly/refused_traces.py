@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
-from typing import Final
+from typing import Final, Protocol
+from zlib import crc32
 
 _MAX_TRACES: Final = 50_000
 """Traces of refused requests that are known, once for each request; those refused longest ago are forgotten beyond it."""
@@ -17,11 +18,21 @@ _KEPT: Final = 600.0
 """Seconds: no sender tries for longer, the OpenTelemetry Collector for 300."""
 
 
+class Record(Protocol):
+    """What a restart brings back."""
+
+    def store_refused(self, key: int, traces: Collection[bytes]) -> None:
+        """Store that a request with spans of these traces is refused."""
+
+    def delete_refused(self, key: int) -> None:
+        """Delete what was stored of a request, if it was."""
+
+
 class RefusedTraces:
     """Falsy if there are none. ``now`` is monotonic time in seconds."""
 
-    def __init__(self, now: Callable[[], float], max_traces: int = _MAX_TRACES) -> None:
-        self._now, self._max_traces = now, max_traces
+    def __init__(self, now: Callable[[], float], max_traces: int = _MAX_TRACES, record: Record | None = None) -> None:
+        self._now, self._max_traces, self._record = now, max_traces, record
         self._requests: OrderedDict[int, tuple[float, Collection[bytes]]] = OrderedDict()
         self._traces = Counter[bytes]()
         self._size = 0
@@ -34,28 +45,43 @@ class RefusedTraces:
 
     def add(self, request: bytes, traces: Collection[bytes]) -> None:
         """Note that a request with spans of these traces is refused, for the first time or again."""
-        key = hash(request)
+        key = _key_of(request)
         self._forget(key)
         traces = frozenset(trace_id for trace_id in traces if len(trace_id) == _ID_SIZE)
         if not 0 < len(traces) <= self._max_traces:
             return
-        self._requests[key] = self._now(), traces
-        self._traces.update(traces)
-        self._size += len(traces)
+        self.restore(key, traces)
+        if self._record is not None:
+            self._record.store_refused(key, traces)
         while self._size > self._max_traces:
             self._forget(next(iter(self._requests)))
 
+    def restore(self, key: int, traces: Collection[bytes]) -> None:
+        """Note that a request was refused before a restart."""
+        self._requests[key] = self._now(), traces
+        self._traces.update(traces)
+        self._size += len(traces)
+
     def accepted(self, request: bytes) -> None:
         """Note that a request is accepted, whether it was refused before or not."""
-        self._forget(hash(request))
+        self._forget(_key_of(request))
         expired = self._now() - _KEPT
         while self._requests and next(iter(self._requests.values()))[0] < expired:
             self._forget(next(iter(self._requests)))
 
     def _forget(self, key: int) -> None:
-        _, traces = self._requests.pop(key, (0.0, frozenset[bytes]()))
+        if key not in self._requests:
+            return
+        _, traces = self._requests.pop(key)
         self._size -= len(traces)
+        if self._record is not None:
+            self._record.delete_refused(key)
         for trace_id in traces:
             self._traces[trace_id] -= 1
             if not self._traces[trace_id]:
                 del self._traces[trace_id]
+
+
+def _key_of(request: bytes) -> int:
+    # Not its `hash`, which is another one after a restart.
+    return len(request) << 32 | crc32(request)

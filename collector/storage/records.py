@@ -7,6 +7,7 @@ inbox, CONVERSATION           key, revision, truncated, is_over as JSON
 inbox, COLLECTED_FROM, READY, JOINING
                               wall time in ns
 inbox, BEGUN                  trace id
+inbox, REFUSED                key | trace ids, side by side
 finished                      trace id | links | ids of held spans | of other spans | of log records | anchors
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
@@ -50,11 +51,14 @@ class RecordKind(IntEnum):
     """Until when it joined others."""
     BEGUN = 10
     """Of the trace of records that follow, an earlier part was forgotten when it opened."""
+    REFUSED = 11
+    """A request that was refused, and the traces of which it has spans."""
 
 
 _REFERS = (1 << 4, 1 << 5)  # added to the kind of a record that has a row instead of the resource, of the scope
 _ROW = struct.Struct("<Q")
 _TIME = struct.Struct("<Q")
+_KEY = struct.Struct("<Q")
 _ANCHOR = struct.Struct("<IB")  # revision, length of the anchor that follows
 
 
@@ -163,6 +167,19 @@ def read_time(record: bytes) -> int:
         raise ValueError(_DAMAGED)
     time_ns: int = _TIME.unpack(record)[0]
     return time_ns
+
+
+def write_refused(key: int, traces: Iterable[bytes]) -> bytes:
+    """Encode a refused request."""
+    return _KEY.pack(key) + b"".join(traces)
+
+
+def read_refused(record: bytes) -> tuple[int, list[bytes]]:
+    """Decode a refused request: its key, and the traces of which it has spans. Raises ValueError if it is damaged."""
+    if len(record) < _KEY.size + _TRACE_ID:
+        raise ValueError(_DAMAGED)
+    key: int = _KEY.unpack_from(record)[0]
+    return key, _split_ids(record[_KEY.size :], _TRACE_ID)
 
 
 def write_conversation(conversation: Conversation) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from collector.in_flight import InFlight
 from collector.service.admission import Admission
 from collector.service.memory_limiter import MemoryLimiter
 from tests import otlp_data as data
-from tests.harness import WEATHER_RULES, Bench
+from tests.harness import WEATHER_RULES, Bench, Life
 
 CONFIRM = 6.0
 CALLS = (data.tool(2, 1, "get_weather", 0.1), data.tool(3, 1, "send_email", 0.2))
@@ -119,3 +120,55 @@ def test_other_requests_say_nothing_of_a_run(tmp_path: Path, signal: Signal, bod
     bench.take(request(*CALLS, AGENT))
     bench.wait(3)
     assert bench.scored() == [("pass", (), "root")]
+
+
+# --- across restarts, with a spool
+
+
+def refused(life: Life, *bodies: bytes) -> None:
+    for body in bodies:
+        life.pipeline.refused.add(body, [data.TRACE])
+    life.write()
+
+
+def crash(life: Life) -> None:
+    life.crash()
+    life.pipeline.ready()
+
+
+@pytest.mark.parametrize("crashes", [0, 1, 2])
+def test_a_restart_does_not_forget_that_spans_were_refused(tmp_path: Path, crashes: int) -> None:
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES)) as life:
+        refused(life, request(CALLS[0]))
+        life.send(CALLS[1], AGENT)
+        life.write()
+        for _ in range(crashes):
+            crash(life)
+        life.settle(40)
+        (event,) = life.events()
+    assert (event["gen_ai.evaluation.score.label"], event["rightcall.doubts"]) == ("incomplete", ["refused_spans"])
+
+
+def test_spans_that_are_sent_again_after_a_restart_complete_the_run(tmp_path: Path) -> None:
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES)) as life:
+        refused(life, request(CALLS[0]), request(CALLS[0]))
+        life.send(CALLS[1], AGENT)
+        life.write()
+        crash(life)
+        life.send(CALLS[0])
+        life.pipeline.refused.accepted(request(CALLS[0]))
+        life.settle(3)
+        (event,) = life.events()
+        crash(life)
+        assert not life.pipeline.refused
+    assert (event["gen_ai.evaluation.score.label"], event.get("rightcall.doubts")) == ("pass", None)
+
+
+def test_what_is_refused_while_nothing_can_be_written_does_not_pile_up(tmp_path: Path) -> None:
+    with contextlib.closing(Life(tmp_path)) as life:
+        life.spool.failing = True
+        for number in range(100):
+            life.pipeline.refused.add(bytes([number]), [data.TRACE])
+        assert not life.spool.unwritten
+        life.pipeline.refused.accepted(bytes([0]))
+        assert not life.spool.unwritten

@@ -12,6 +12,7 @@ import pytest
 from collector import dialects
 from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversation, ConversationKey, ConversationRun, Conversations
+from collector.assembly.refused_traces import RefusedTraces
 from collector.config.model import ConversationsConfig, TracesConfig
 from collector.otlp.decode import Decoder
 from collector.scoring.conversations import restore, write
@@ -53,6 +54,7 @@ class Journaled:
             self._journal,
             assembler,
             self.table,
+            RefusedTraces(lambda: now),
             decoder,
             dialects.read_span,
             lambda *_: b"",

@@ -93,6 +93,24 @@ def test_a_damaged_record_is_refused(kind: int, parts: list[bytes]) -> None:
         records.read_record(1, kind, records.pack(parts), {})
 
 
+@given(st.integers(0, 2**64 - 1), st.lists(st.binary(min_size=16, max_size=16), min_size=1, max_size=5))
+def test_a_refused_request_is_read_back(key: int, traces: list[bytes]) -> None:
+    packed = records.write_refused(key, traces)
+    assert records.read_refused(packed) == (key, traces)
+    for damaged in (packed[:-1], packed[:8], packed[:7]):
+        with pytest.raises(ValueError, match=DAMAGED):
+            records.read_refused(damaged)
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_a_time_is_read_back(time_ns: int) -> None:
+    packed = records.write_time(time_ns)
+    assert records.read_time(packed) == time_ns
+    for damaged in (packed[:-1], packed + b"x"):
+        with pytest.raises(ValueError, match=DAMAGED):
+            records.read_time(damaged)
+
+
 @pytest.mark.parametrize(
     "packed", [b"", b"\x00", b"\xff\xff\xff\xff", SPANS[:-1], SPANS + b"x", b"\x01\0\0\0\xff\xff\xff\xff"]
 )
