@@ -261,6 +261,11 @@ class Assembler:
         """Whether the trace has its verdict and is remembered."""
         return trace_id in self._closed
 
+    def was_evicted(self, trace_id: bytes) -> bool:
+        """Whether the trace has its verdict because of a limit, and is remembered."""
+        trace = self._closed.get(trace_id)
+        return trace is not None and trace.evicted
+
     def close(self, trace: Trace, past: Past | None = None, release: str = "root") -> Sequence[Trace]:
         """Drop all of the trace but what recognises late spans. Returns the traces that are not remembered any more.
 

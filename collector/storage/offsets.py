@@ -4,7 +4,8 @@ The topic is to its messages what the spool is to requests. A trace counts as fi
 read of others has to be read again after a crash, or by another consumer. So a partition is committed at the first message of
 the oldest trace that is not finished. Traces that *are* finished may have messages on both sides of that; they must not be
 judged again by what is behind it. So what is committed has the offset of the first message of any of those beside it:
-whoever reads on begins there, and learns by what it reads up to the committed offset which traces are finished.
+whoever reads on begins there, and learns by what it reads up to the committed offset which traces are finished. So it does with
+those of traces that were evicted not long ago: the rest of their runs may still come.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Checkpoint(NamedTuple):
 
     offset: int
     begin: int
-    """The first message of any trace that was finished before and has messages behind ``offset``."""
+    """The first message of any trace that was finished before and has messages behind ``offset``, or may get some."""
     taken: int
     """Up to here all was taken, and all that was made of it is delivered but for the traces that are read again."""
 
@@ -52,6 +53,8 @@ class _Reading:
     last: int
     since: float
     is_open: bool = False
+    was_evicted: bool = False
+    """It is finished, but its runs may not have ended."""
 
 
 class Partition:
@@ -93,7 +96,7 @@ class Partition:
         """Note a message of traces that are finished: here, or before this process read the partition."""
         for trace_id in trace_ids:
             if not self._pass(trace_id, offset) and trace_id in self.finished:
-                self._ended[trace_id] = _Reading(offset, offset, now)
+                self._ended[trace_id] = _Reading(offset, offset, now, was_evicted=True)  # it may have been
 
     def _pass(self, trace_id: bytes, offset: int) -> bool:
         ended = self._ended.get(trace_id)
@@ -101,12 +104,13 @@ class Partition:
             ended.last = offset
         return ended is not None
 
-    def finish(self, trace_id: bytes, now: float) -> None:
+    def finish(self, trace_id: bytes, now: float, *, was_evicted: bool = False) -> None:
         """Note that nothing of this trace needs to be read again."""
         reading = self._reading.pop(trace_id, None)
         if reading is not None:
             before = self._ended.pop(trace_id, reading)
-            self._ended[trace_id] = _Reading(min(before.first, reading.first), reading.last, now)
+            first = min(before.first, reading.first)
+            self._ended[trace_id] = _Reading(first, reading.last, now, was_evicted=was_evicted)
 
     def checkpoint(self, now: float) -> Checkpoint:
         """Returns where to read on if this process ended now, once all that is queued is delivered."""
@@ -124,7 +128,8 @@ class Partition:
         for trace_id in [trace_id for trace_id, ended in self._ended.items() if now - ended.since > self._lifetime]:
             self._straddling.append(self._ended.pop(trace_id))
         self._straddling = [ended for ended in self._straddling if _may_straddle(ended, firsts)]
-        behind = [ended.first for ended in (*self._straddling, *self._ended.values()) if ended.last >= offset]
+        behind = [ended.first for ended in self._straddling if ended.last >= offset]
+        behind += [ended.first for ended in self._ended.values() if ended.last >= offset or ended.was_evicted]
         if self._at < self.begun.taken:  # of those, more messages may be among what is read again
             behind.append(self.begun.begin)
         return Checkpoint(offset, min([offset, *behind]), max(self.taken, self.begun.taken))
@@ -151,9 +156,13 @@ class Offsets:
     """The partitions that this process reads. ``sent`` and ``commit`` are those of the spool's journal."""
 
     def __init__(
-        self, is_open: Callable[[bytes], bool], is_closed: Callable[[bytes], bool], now: Callable[[], float]
+        self,
+        is_open: Callable[[bytes], bool],
+        is_closed: Callable[[bytes], bool],
+        was_evicted: Callable[[bytes], bool],
+        now: Callable[[], float],
     ) -> None:
-        self._is_open, self._is_closed, self._now = is_open, is_closed, now
+        self._is_open, self._is_closed, self._was_evicted, self._now = is_open, is_closed, was_evicted, now
         self.partitions: list[Partition] = []
         self._sent: list[bytes] = []
 
@@ -182,5 +191,6 @@ class Offsets:
         now = self._now() if sent else 0.0
         for trace_id in sent:
             if not self._is_open(trace_id):  # else it had more spans since, and there is another verdict to come
+                was_evicted = self._was_evicted(trace_id)
                 for partition in self.partitions:
-                    partition.finish(trace_id, now)
+                    partition.finish(trace_id, now, was_evicted=was_evicted)

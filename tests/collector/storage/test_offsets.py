@@ -24,8 +24,10 @@ CALLS = ("get_weather", "send_email")
 class Reader:
     """A consumer of one partition, without Kafka: ``log`` is the topic, and ``bench`` one process."""
 
-    def __init__(self, folder: Path, log: Sequence[bytes], committed: tuple[int, str] | None = None) -> None:
-        self.log, self.bench = log, Bench(folder, WEATHER_RULES, **KAFKA)
+    def __init__(
+        self, folder: Path, log: Sequence[bytes], committed: tuple[int, str] | None = None, **traces: Any
+    ) -> None:
+        self.log, self.bench = log, Bench(folder, WEATHER_RULES, traces=traces, **KAFKA)
         begun = checkpoint_of(*committed) if committed is not None else Checkpoint(0, 0, 0)
         self.partition = Partition("spans", 0, begun, 30.0)
         assert self.bench.pipeline.offsets is not None
@@ -90,6 +92,23 @@ def test_a_finished_trace_with_messages_on_both_sides_of_the_offset_is_not_judge
     other.read(6)
     other.bench.wait(40)
     assert other.labels() == [((2).to_bytes(16, "big"), "pass")]
+
+
+@pytest.mark.parametrize("moves", [1, 2])
+def test_a_trace_that_was_evicted_is_not_judged_by_its_rest_by_another_consumer(tmp_path: Path, moves: int) -> None:
+    one, two = messages_of(1), messages_of(2)
+    reader = Reader(tmp_path, [one[0], two[0], two[1], two[2], one[1], one[2]], max_open=1)
+    reader.read(4)
+    reader.bench.wait(3)
+    assert reader.labels() == [((1).to_bytes(16, "big"), ""), ((2).to_bytes(16, "big"), "pass")], "the first is evicted"
+    for _ in range(moves):
+        assert reader.committed() == (4, "rightcall/1 0 4")
+        reader = Reader(tmp_path, reader.log, reader.committed())
+        reader.read(4)
+    reader.read(2)
+    reader.bench.wait(40)
+    assert reader.labels() == []
+    assert reader.committed() == (6, "rightcall/1 6 6"), "in the end nothing is read again for it"
 
 
 def test_a_trace_without_an_agent_is_read_again_for_a_while(tmp_path: Path) -> None:
