@@ -1,8 +1,9 @@
 """JSON Schema as a matcher: local references only, and no regex that untrusted text could make slow.
 
 Some keywords take quadratic time, and some schemas exponential: each keyword that is applied spends work. ``uniqueItems`` is
-our own, since that of jsonschema compares each pair of items. So is the metaschema, in one piece: by references among those of
-its vocabularies, each schema in a schema takes ten times as long to check.
+our own, since that of jsonschema compares each pair of items, and so is ``multipleOf``, since that of jsonschema divides
+floats, by which 19.99 is no multiple of 0.01. So is the metaschema, in one piece: by references among those of its
+vocabularies, each schema in a schema takes ten times as long to check.
 
 jsonschema and referencing are imported when the first rule needs them: they cost 0.1 s and several MB.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
@@ -22,6 +24,7 @@ _KEYWORD_COST: Final = 100
 _REFERENCE_COST: Final = 500
 _ITEM_COST: Final = 10
 _CHARS_PER_UNIT: Final = 8
+_BITS_PER_UNIT: Final = 8  # of numbers that are divided
 _LISTS: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 """Keywords that look each item up in a list of all others."""
 
@@ -55,7 +58,11 @@ def compile_schema(schema: Mapping[str, Any], regex_memory: int = MAX_REGEX_MEMO
         if unique and isinstance(value, list) and len({_key(item) for item in value}) < len(value):
             yield SchemaError("has equal items")
 
-    ours = {**draft.VALIDATORS, "pattern": pattern, "uniqueItems": unique_items}
+    def multiple_of(validator: Any, unit: Any, value: Any, _: Any) -> Iterator[Any]:
+        if validator.is_type(value, "number") and not _is_multiple(value, unit):
+            yield SchemaError("is not a multiple")
+
+    ours = {**draft.VALIDATORS, "pattern": pattern, "uniqueItems": unique_items, "multipleOf": multiple_of}
     checker: Any = extend
     metered = {keyword: _metered(keyword, check) for keyword, check in ours.items()}
     validator = checker(draft, metered)(schema, registry=Registry())
@@ -144,6 +151,19 @@ def _key(value: Any) -> Any:
     if isinstance(value, int | float):
         return (isinstance(value, bool), hash_key(value))
     return value
+
+
+def _is_multiple(value: float, unit: float) -> bool:
+    """Whether that holds for the numbers as they are written. Raises ValueError for infinity and NaN."""
+    number, divisor = _as_written(value), _as_written(unit)
+    # In integers: a quotient of fractions would be reduced first, which takes longer than the division.
+    whole, part = number.numerator * divisor.denominator, divisor.numerator * number.denominator
+    _spend((whole.bit_length() + part.bit_length()) // _BITS_PER_UNIT)
+    return whole % part == 0
+
+
+def _as_written(number: float) -> Fraction:
+    return Fraction(repr(number) if isinstance(number, float) else number)
 
 
 def _check_references(schema: Mapping[str, Any]) -> None:

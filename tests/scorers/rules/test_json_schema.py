@@ -32,6 +32,43 @@ def test_valid(schema: dict[str, Any], value: Any, *, valid: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "unit", "valid"),
+    [
+        (-19.99, 0.01, True),
+        (19.995, 0.01, False),
+        (7, 0.1, True),
+        (7, 2, False),
+        (7.0, 7, True),
+        (1e308, 0.5, True),
+        (1e308, 0.123456789, False),
+        (5e-324, 1e308, False),
+        (10**4_000, 1e-308, True),
+        (float("inf"), 0.01, False),
+        (float("nan"), 0.01, False),
+        (True, 2, True),  # no number
+        ("7", 2, True),
+    ],
+)
+def test_a_multiple_is_one_of_the_numbers_as_written(value: Any, unit: float, *, valid: bool) -> None:
+    assert compile_schema({"multipleOf": unit})(value, Work()) is valid
+
+
+def test_every_amount_in_cents_is_a_multiple_of_a_cent() -> None:
+    check = compile_schema({"type": "number", "multipleOf": 0.01})
+
+    assert [cents for cents in range(1, 10_001) if not check(cents / 100, Work())] == []
+
+
+def test_dividing_numbers_of_many_digits_spends_work_for_their_digits() -> None:
+    short, long = Work(), Work()
+    check = compile_schema({"multipleOf": 3})
+    check(7, short)
+    check(10**4_000, long)
+
+    assert short.left - long.left > 1_000
+
+
+@pytest.mark.parametrize(
     ("schema", "message"),
     [
         ({"type": "strin"}, "not a JSON Schema"),
