@@ -31,6 +31,7 @@ that ``allow_extra`` makes free. Arguments that were not captured, or values tha
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from scorers.call_scorer import Scorer
@@ -92,7 +93,8 @@ class TrajectoryScorer:
         self._constraints = [
             CompiledConstraint(one, lambda tool: 1 << number_of(tool, tools)) for one in rule.constraints
         ]
-        collapse = self._limits.retries == "collapse"
+        self.collapses_retries = collapse = self._limits.retries == "collapse"
+        """Whether a failed call does not count once it was retried."""
         self._observer = Observer(
             tools,
             len(self._pattern.tools) if self._pattern else None,
@@ -181,11 +183,17 @@ class TrajectoryScorer:
 
     def is_final(self, trajectory: Trajectory, score: Score, work: Work | None = None) -> bool:
         """Whether the label would stand whatever further calls the run had made. Raises WorkLimitError."""
-        diagnosis, _ = self.diagnose(trajectory, work)
+        if "forbidden" in score.outcomes:
+            return True
+        if self.collapses_retries:
+            # A retry that was not seen would take any failed call out of the count: only what the others are is sure.
+            trajectory = replace(trajectory, calls=[call for call in trajectory.calls if call.status != "error"])
+        diagnosis, sure = self.diagnose(trajectory, work)
         if score.label == "pass":
             limits = (self._limits.max_calls, self._limits.max_errors)
-            return self._observer.allows_anything and not self._constraints and limits == (None, None)
-        return "forbidden" in diagnosis.outcomes or self._is_beyond_repair(trajectory, diagnosis)
+            may_have_more = self._observer.allows_anything and not self._constraints and limits == (None, None)
+            return may_have_more and sure.label == "pass"
+        return self._is_beyond_repair(trajectory, diagnosis)
 
     def _is_beyond_repair(self, trajectory: Trajectory, diagnosis: Diagnosis) -> bool:
         """Whether a limit or constraint is broken that no further call can mend, or a call is extra whatever follows."""
@@ -215,7 +223,7 @@ class TrajectoryScorer:
         if not is_ascending(steps):
             # The order in which the calls of one step are listed must not matter, so they are sorted by what is known of them.
             counted.sort(key=lambda at: (steps[at], _sort_key(tokens[at]), bool(failures) and failures[at]))
-        if self._limits.retries == "collapse":
+        if self.collapses_retries:
             counted = without_retries(observed, steps, failures, counted)
         return diagnose(self._pattern, self._constraints, observed, steps, counted, work)
 

@@ -96,6 +96,51 @@ def test_more_failures_than_allowed_are_a_fail_whatever_is_missing() -> None:
     assert label(one_failure, Trajectory(calls[:2], doubts=(Doubt("missing_span"),))) == "incomplete"
 
 
+def failed(name: str, step: int = 0, **arguments: Any) -> ToolCall:
+    return ToolCall(name, arguments, status="error", step=step)
+
+
+@pytest.mark.parametrize(
+    ("parts", "calls", "unseen"),
+    [
+        ({"expect": {"max_errors": 0}}, [failed("a")], ToolCall("a", step=1)),
+        (
+            {"expect": {"max_calls": 2}},
+            [failed("a"), ToolCall("b", step=1), ToolCall("a", step=2)],
+            failed("a", step=1),
+        ),
+        (
+            {"constraints": [{"absence": {"tool": "a", "arguments": {"x": 1}}}]},
+            [failed("a", x=1)],
+            ToolCall("a", {}, step=1),
+        ),
+        (
+            {"expect": {"tool": "a", "arguments": {"x": 1}, "allow_extra": ["*"]}},
+            [failed("a", x=1)],
+            ToolCall("a", {}, step=1),
+        ),
+    ],
+)
+def test_a_failed_call_settles_nothing_where_a_retry_that_was_not_seen_would_take_it_out_of_the_count(
+    parts: dict[str, Any], calls: list[ToolCall], unseen: ToolCall
+) -> None:
+    compiled = rule(**{**parts, "expect": {**parts.get("expect", {}), "retries": "collapse"}})
+    whole = Trajectory(sorted([*calls, unseen], key=lambda call: call.step))
+
+    assert {label(compiled, Trajectory(calls)), label(compiled, whole)} == {"pass", "fail"}
+    assert label(compiled, Trajectory(calls, doubts=(Doubt("missing_span"),))) == "incomplete"
+
+
+def test_what_calls_that_did_not_fail_break_stands_whatever_retries_were_not_seen() -> None:
+    def sure(calls: list[ToolCall], **expect: Any) -> str:
+        compiled = rule(expect={**expect, "retries": "collapse"})
+        return label(compiled, Trajectory(calls, doubts=(Doubt("missing_span"),)))
+
+    assert sure([failed("a"), ToolCall("b", step=1), ToolCall("c", step=2)], max_calls=1) == "fail"
+    assert sure([failed("a")], forbid=["a"]) == "fail"  # and so is its retry
+    assert sure([failed("b"), ToolCall("a", step=1)], sequence=["a"], allow_extra=["*"]) == "pass"
+
+
 def test_a_pass_stands_where_no_further_call_could_break_it() -> None:
     anything_more = rule(expect={"sequence": ["a"], "allow_extra": ["*"]})
     assert label(anything_more, run("a", doubts=(Doubt("missing_span"),))) == "pass"
