@@ -32,6 +32,7 @@ unknown_route           no verdict    a missing span of this process may carry t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -70,12 +71,14 @@ def decide(
     is_final: Callable[[Trajectory, Score], bool],
     work: Work,
     immaterial: Collection[DoubtName] = (),
+    *,
+    collapses_retries: bool = False,
 ) -> Score:
     """The score of a run with doubts: labelled as every run that they allow would be, else undecided.
 
     ``is_final`` tells whether a label would stand whatever further calls were made. ``immaterial`` are doubts of which
-    ``score`` looks at nothing. The value is that of the calls as recorded. Raises WorkLimitError, as ``score`` and
-    ``is_final`` may.
+    ``score`` looks at nothing. With ``collapses_retries`` it does not count a failed call that was retried. The value is that
+    of the calls as recorded. Raises WorkLimitError, as ``score`` and ``is_final`` may.
     """
     # The calls as recorded are scored first: their value is reported whatever the label, and an error needs no doubts.
     recorded = score(trajectory)
@@ -86,7 +89,8 @@ def decide(
         return recorded
     if not doubts:
         return without_pass(trajectory, recorded, doubts)
-    possible = alternatives(replace(trajectory, doubts=doubts))
+    tried = [part for doubt in doubts for part in _attempts(doubt, trajectory.calls)] if collapses_retries else doubts
+    possible = alternatives(replace(trajectory, doubts=tried))
     if possible is None:
         return _undecided(recorded, "ambiguous", ["its calls can be read in more ways than are tried"])
     may_be_more = is_open(doubts)
@@ -122,10 +126,21 @@ def _undecided(score: Score, label: Literal["ambiguous", "incomplete"], sentence
     return replace(score, label=label, explanation=f"{score.explanation}; {label}: {'; '.join(shown)}")
 
 
+def _attempts(doubt: Doubt, calls: Sequence[ToolCall]) -> list[Doubt]:
+    """Returns a doubt of results in parts: each call that may be an attempt or its retry alone, all others together."""
+    if doubt.name != "unobserved_results":
+        return [doubt]
+    times = Counter([call.name for call in calls])
+    alone = [(at,) for at in doubt.calls if times[calls[at].name] > 1]
+    together = tuple([at for at in doubt.calls if times[calls[at].name] == 1])
+    return [doubt._replace(calls=part) for part in (*alone, together) if part]
+
+
 def alternatives(trajectory: Trajectory) -> Iterator[Trajectory] | None:
     """The trajectories that the doubts allow, without doubts of their own; None where there are too many to try.
 
-    What a doubt says of several calls holds for all of them or for none.
+    What a doubt says of several calls holds for all of them or for none. For results that suffices where only their number
+    matters: what is broken neither by no failure nor by all of them is broken by none of the numbers between.
     """
     either_way = [doubt for doubt in trajectory.doubts if doubt.name in _EITHER_WAY]
     unordered = [doubt.orders for doubt in trajectory.doubts if doubt.name == "uncertain_order"]
@@ -141,22 +156,23 @@ def _alternatives(
     for as_recorded in product((True, False), repeat=len(either_way)):
         calls: list[ToolCall | None] = list(trajectory.calls)
         for doubt, same in zip(either_way, as_recorded, strict=True):
-            for at in () if same else doubt.calls:
+            for at in doubt.calls:
                 # All calls of a doubt at once: one cause settles them all. A call that is left out keeps its place
                 # until the calls are ordered: orders name calls by index.
                 call = calls[at]
-                calls[at] = None if call is None else _otherwise(call, doubt.name)
+                calls[at] = None if call is None else _possible(call, doubt.name, as_recorded=same)
         for orders in product(*unordered):
             yield _arranged(trajectory, calls, orders)
 
 
-def _otherwise(call: ToolCall, doubt: DoubtName) -> ToolCall | None:
-    """Returns the call as it may have been instead; None if it may not have been."""
-    if doubt == "uncertain_execution":
-        return replace(call, executed=not call.executed)
+def _possible(call: ToolCall, doubt: DoubtName, *, as_recorded: bool) -> ToolCall | None:
+    """Returns the call as recorded, or as it may have been instead; None if it may not have been."""
     if doubt == "unobserved_results":
-        return replace(call, status="unset" if call.status == "error" else "error")
-    return None
+        # Not what was recorded or its opposite: of several calls either may be neither no failure nor all of them.
+        return replace(call, status="unset" if as_recorded else "error")
+    if as_recorded:
+        return call
+    return replace(call, executed=not call.executed) if doubt == "uncertain_execution" else None
 
 
 def _arranged(trajectory: Trajectory, calls: Sequence[ToolCall | None], orders: Iterable[Order]) -> Trajectory:

@@ -191,10 +191,11 @@ class CompiledRule:
         if not trajectory.doubts:
             return without_pass(trajectory, self._score_calls(name, work, trajectory))
         score = partial(self._score_calls, name, work)
-        if name not in self._systems:
-            return decide(trajectory, score, partial(self._native.is_final, work=work), work, self._native.immaterial)
         # Nothing is known of how a published score moves with further calls, so under doubts of more calls none stands.
-        return decide(trajectory, score, _is_never_final, work)
+        is_published, collapses = name in self._systems, self._native.collapses_retries
+        is_final = _is_never_final if is_published else partial(self._native.is_final, work=work)
+        immaterial = () if is_published else self._native.immaterial
+        return decide(trajectory, score, is_final, work, immaterial, collapses_retries=collapses)
 
     def _score_calls(self, name: str, work: Work, trajectory: Trajectory) -> Score:
         if name not in self._systems:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import chain, combinations
 from typing import Any
 
 import pytest
@@ -221,6 +223,26 @@ def test_a_retry_is_none_if_nothing_says_that_the_call_before_it_failed() -> Non
     assert label(rule(expect={"sequence": ["a"], "retries": "collapse"}), twice) == "incomplete"
 
 
+def test_none_and_all_of_the_calls_without_a_result_may_have_failed_whatever_was_recorded() -> None:
+    one_of_two = Trajectory([failed("a"), ToolCall("b", step=1)], doubts=(Doubt("unobserved_results", (0, 1)),))
+    by_limit = [label(rule(expect={"max_errors": limit}), one_of_two) for limit in (0, 1, 2)]
+    assert by_limit == ["incomplete", "incomplete", "pass"]
+
+
+def test_each_attempt_alone_may_have_failed_where_a_retry_takes_it_out_of_the_count() -> None:
+    retried = rule(expect={"sequence": ["a", "b"], "retries": "collapse", "max_errors": 0})
+    assert label(retried, Trajectory([failed("a"), ToolCall("a", step=1), ToolCall("b", step=2)])) == "pass"
+    assert label(retried, run("a", "a", "b", doubts=(Doubt("unobserved_results", (0, 1, 2)),))) == "incomplete"
+
+
+def test_attempts_without_a_result_decide_nothing_where_there_are_more_than_are_tried() -> None:
+    def of(names: str) -> str:
+        compiled = rule(expect={"sequence": list(names), "max_errors": 0, "retries": "collapse"})
+        return label(compiled, run(*names, doubts=(Doubt("unobserved_results", tuple(range(len(names)))),)))
+
+    assert [of("aaaaaaa"), of("aaaaaaaa"), of("abcdefghi")] == ["incomplete", "ambiguous", "incomplete"]
+
+
 def test_a_call_that_may_have_run_may_have_failed_as_well() -> None:
     doubts = (Doubt("uncertain_execution", (1,)), Doubt("unobserved_results", (1,)))
     assert label(rule(expect={"max_errors": 0}), run("a", "b", doubts=doubts[:1])) == "pass"
@@ -282,3 +304,25 @@ def test_no_call_that_may_be_missing_turns_a_sure_verdict(calls: list[str], unse
         whole = [*calls[:at], *unseen, *calls[at:]]
         if sure != "incomplete":
             assert label(compiled, run(*whole)) == sure
+
+
+@given(
+    st.lists(names, max_size=4), st.sets(st.integers(0, 3)), st.integers(0, 2), st.sampled_from(["count", "collapse"])
+)
+def test_no_failure_that_nobody_saw_turns_a_sure_verdict(
+    called: list[str], recorded: set[int], limit: int, retries: str
+) -> None:
+    """Each set of failures is tried here."""
+
+    def with_failures(at: Collection[int], *doubts: Doubt) -> Trajectory:
+        calls = [failed(name, step) if step in at else ToolCall(name, step=step) for step, name in enumerate(called)]
+        return Trajectory(calls, doubts=doubts)
+
+    compiled, places = (
+        rule(expect={"sequence": ["a", "b"], "max_errors": limit, "retries": retries}),
+        range(len(called)),
+    )
+    sure = label(compiled, with_failures(recorded, Doubt("unobserved_results", tuple(places))))
+    some = chain.from_iterable(combinations(places, size) for size in range(len(called) + 1))
+    possible = {label(compiled, with_failures(at)) for at in some}
+    assert possible == ({"pass", "fail"} if sure == "incomplete" else {sure})
