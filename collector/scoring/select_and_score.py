@@ -2,7 +2,8 @@
 
 A run is scored by the first rule of scope ``run`` that matches it, a trace by the first of scope ``trace``, a conversation
 by the first of its scope that matches its first run; shadow rules are selected beside them and never displace them. A run
-that was scored before is scored again only when late spans changed its calls, and then as a further revision.
+that was scored before is scored again only when late spans changed its calls, their order or whether their arguments are
+known, and then as a further revision.
 """
 
 from __future__ import annotations
@@ -105,8 +106,14 @@ class Scoring:
 
     def _score_once(self, scored: Scored, trace: Trace, key: bytes, run: Run, scope: str, release: str) -> None:
         selected = _rules_for(run, self.rules, scope)
-        calls = tuple([(call.name, call.span_id, call.status, call.executed) for call in run.trajectory.calls])
-        # A number, not the calls: it is kept for every finished trace that is remembered.
+        calls = tuple(
+            [
+                (call.name, call.span_id, call.status, call.executed, call.step, call.arguments is None)
+                for call in run.trajectory.calls
+            ]
+        )
+        # A number, not the calls: it is kept for every finished trace that is remembered. Without the doubts, since a later
+        # part of the trace raises some about runs that were whole when they had their verdict.
         fingerprint = hash((calls, selected.active and selected.active.rule.name))
         before = self._before(trace, key)
         if before is not None and before.fingerprint == fingerprint:

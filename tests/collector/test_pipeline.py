@@ -218,6 +218,23 @@ def test_a_late_call_revises_the_event_and_counts_once(bench: Bench) -> None:
     assert bench.value("runs_total", release="root") == 1
 
 
+def test_a_late_span_that_tells_the_arguments_of_a_call_revises_the_verdict(tmp_path: Path) -> None:
+    rules = "rules: [{name: weather, match: {}, expect: {tool: get_weather, arguments: {city: Paris}}}]"
+    bench = Bench(tmp_path, rules)
+    bench.send(data.tool(2, 1, "get_weather", at=0.1), data.agent(1))
+    bench.wait(7)
+    server: dict[str, Any] = {
+        "gen_ai__operation__name": "execute_tool",
+        "gen_ai__tool__name": "get_weather",
+        "gen_ai__tool__call__id": "call_2",
+        "gen_ai__tool__call__arguments": '{"city": "London"}',
+    }
+    bench.send(data.span(3, 2, "tools/call get_weather", 0.1, **server))
+    bench.wait(7)
+    assert [(verdict.revision, verdict.label) for verdict in bench.verdicts] == [(0, "pass"), (1, "fail")]
+    assert [len(verdict.run.trajectory.calls) for verdict in bench.verdicts] == [1, 1]
+
+
 def test_every_turn_of_a_session_has_a_verdict_or_is_counted(tmp_path: Path) -> None:
     bench = Bench(tmp_path, traces={"max_spans": 9})
     for turn in range(1, 11):

@@ -187,3 +187,22 @@ def test_a_call_whose_status_changed_makes_a_revision() -> None:
     failed = run_of("a")
     failed.trajectory = replace(failed.trajectory, calls=[replace(failed.trajectory.calls[0], status="error")])
     assert [verdict.revision for verdict in score(rule_set, failed, trace=trace)] == [1]
+
+
+@pytest.mark.parametrize("late", [{"arguments": {"city": "Oslo"}}, {"step": 0}], ids=str)
+def test_a_call_whose_arguments_or_place_became_known_makes_a_revision(late: dict[str, Any]) -> None:
+    trace, rule_set = Trace(TRACE, 0.0, 0.0, bytearray()), rules({})
+    run = run_of("a", "b")
+    first, second = [replace(call, arguments=None) for call in run.trajectory.calls]
+    run.trajectory = replace(run.trajectory, calls=[first, second])
+    score(rule_set, run, trace=trace)
+    assert score(rule_set, run, trace=trace) == []
+    run.trajectory = replace(run.trajectory, calls=[first, replace(second, **late)])
+    assert [verdict.revision for verdict in score(rule_set, run, trace=trace)] == [1]
+
+
+def test_a_doubt_that_came_up_since_makes_no_revision() -> None:
+    trace, rule_set = Trace(TRACE, 0.0, 0.0, bytearray()), rules({})
+    score(rule_set, run_of("a", "b"), trace=trace)
+    trace.truncated = True
+    assert score(rule_set, run_of("a", "b", doubts=["unrecorded_calls"]), trace=trace) == []
