@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from scorers.quoting import shorten
 from scorers.rules.json_schema import compile_schema, patterns_of
+from scorers.rules.masks import has_mask
 from scorers.rules.regexes import compile_cost
 from scorers.score import Label, Outcome, Score
 from scorers.trajectory import DoubtName, ToolCall, Trajectory
@@ -38,8 +39,8 @@ def score_declared(trajectory: Trajectory, work: Work) -> Score:
     """Score the share of calls whose arguments fit the schema that their tool declares. Raises WorkLimitError.
 
     Calls that were requested and not executed count, too: what a model asked for is what is looked at. A call that cannot be
-    checked, because its arguments, its tool's definition or a usable schema is lacking, leaves a run undecided that has no
-    wrong one.
+    checked, because its arguments, one of their values, its tool's definition or a usable schema is lacking, leaves a run
+    undecided that has no wrong one.
     """
     outcomes: list[Outcome] = []
     unchecked: list[int] = []
@@ -61,7 +62,7 @@ def score_declared(trajectory: Trajectory, work: Work) -> Score:
         explanation += f"; not {_names(wrong)}"
     if unchecked:
         without = [trajectory.calls[index].name for index in unchecked]
-        explanation += f"; not checked for lack of arguments or of a schema: {_names(without)}"
+        explanation += f"; not checked for lack of arguments, of values in them or of a schema: {_names(without)}"
     label: Label = "fail" if wrong else "incomplete" if unchecked else "pass"
     return Score(value, label, explanation, tuple(outcomes), details={"unchecked": unchecked} if unchecked else {})
 
@@ -96,7 +97,10 @@ def _check_of(name: str, declared: Mapping[str, Mapping[str, Any] | None] | None
 
 def _fits(call: ToolCall, check: _Check | None, work: Work) -> bool | None:
     """Returns None if that cannot be told."""
-    if check is None or (call.arguments is None and check is not _declares_nothing):
+    if check is _declares_nothing:
+        return True
+    # A masked value that fits is no evidence either: what stands in its place is a text wherever it is.
+    if check is None or call.arguments is None or has_mask(call.arguments, work):
         return None
     try:
         return check(call.arguments, work)

@@ -51,6 +51,10 @@ def test_each_way_not_to_fit_fails(arguments: dict[str, Any]) -> None:
     assert scored(ToolCall("refund", arguments)).label == "fail"
 
 
+def test_what_declares_nothing_takes_masked_values() -> None:
+    assert scored(ToolCall("log", {"any": "[REDACTED]"})).label == "pass"
+
+
 def test_a_request_that_was_not_executed_counts() -> None:
     assert scored(replace(BAD, executed=False)).label == "fail"
 
@@ -59,13 +63,24 @@ def test_a_request_that_was_not_executed_counts() -> None:
     ("call", "declared"),
     [
         (replace(GOOD, arguments=None), DECLARED),
+        (replace(GOOD, arguments={"order_id": "ord_1", "amount": "[REDACTED]"}), DECLARED),
+        (replace(GOOD, arguments={"order_id": "ord_****", "amount": 7}), DECLARED),
         (GOOD, None),
         (ToolCall("made_up", {}), DECLARED),
         (GOOD, {"refund": {"type": "nonsense"}}),
         (GOOD, {"refund": {"$ref": "https://example.com/schema"}}),
         (GOOD, {"refund": {"description": "x" * MAX_SCHEMA}}),
     ],
-    ids=["no arguments", "no definitions", "no definition", "no schema", "not local", "too large"],
+    ids=[
+        "no arguments",
+        "masked and unfit",
+        "masked and fit",
+        "no definitions",
+        "no definition",
+        "no schema",
+        "not local",
+        "too large",
+    ],
 )
 def test_what_cannot_be_checked_is_neither_right_nor_wrong(
     call: ToolCall, declared: dict[str, dict[str, Any] | None] | None
