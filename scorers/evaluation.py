@@ -206,8 +206,9 @@ class CompiledRule:
         pattern = self._native.pattern
         expected = []
         if pattern and system.reads_expected:
-            # Where the pattern has alternatives, only the alignment with this run tells which of them is expected.
-            diagnosis, _ = self._native.diagnose(trajectory, work)
+            # Where the pattern has alternatives, only the alignment with this run tells which of them is expected. As listed,
+            # since the originals know no concurrency: they read the calls that were made in that order, too.
+            diagnosis = self._native.diagnose_as_listed(trajectory, work)
             expected = expected_calls(pattern, diagnosis, trajectory)
         score = system.scorer(expected=expected, actual=actual_calls(trajectory, executed), work=work)
         return _for_all_calls(_by_threshold(score, self.rule.pass_), executed, len(trajectory.calls))

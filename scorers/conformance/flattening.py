@@ -1,8 +1,9 @@
 """A pattern as the flat list of expected calls that published scorers take.
 
 Optional, alternative, repeated or unordered elements have no single list. The list used is that of the alignment closest
-to the run: the branches taken and the repetitions made, in the order they were made. Arguments that are all literals are
-used as they are. If a matcher is among them, a call that satisfies it lends its own arguments, and a missing call has none.
+to the run: the branches taken and the repetitions made, in the order they were made, or listed if they ran concurrently.
+Arguments that are all literals are used as they are. If a matcher is among them, a call that satisfies it lends its own
+arguments, and a missing call has none.
 """
 
 from __future__ import annotations

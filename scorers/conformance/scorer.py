@@ -151,6 +151,23 @@ class TrajectoryScorer:
             self._cache(shape, result)
         return result
 
+    def diagnose_as_listed(self, trajectory: Trajectory, work: Work) -> Diagnosis:
+        """Returns the diagnosis with the calls of each step in the order listed, unless another order takes fewer edits.
+
+        Raises WorkLimitError.
+        """
+        diagnosis, _ = self.diagnose(trajectory, work)
+        steps = [call.step for call in trajectory.calls]
+        if is_ascending(steps):
+            return diagnosis
+        # Without constraints, which may need another order than the pattern does.
+        places, counted = tuple(range(len(steps))), sorted(diagnosis.counted)
+        listed = diagnose(self._pattern, [], diagnosis.calls, places, counted, work)
+        return listed if self._cost(listed) == self._cost(diagnosis) else diagnosis
+
+    def _cost(self, diagnosis: Diagnosis) -> int:
+        return sum([edit.cost for edit in self._edits(diagnosis)])
+
     def _shape(self, calls: Sequence[ToolCall], work: Work) -> Shape:
         tokens = self._observer.tokens(calls, work)
         steps = tuple([call.step for call in calls])

@@ -8,14 +8,15 @@ import pytest
 
 from scorers import ToolCall, Trajectory
 from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
+from scorers.work import Work
 from tests.scorers.examples import rule, run
 
 ORD = {"tool": "lookup", "arguments": {"id": {"regex": "^ord_"}, "full": True}}
 
 
-def flat(expect: dict[str, Any], trajectory: Trajectory) -> list[dict[str, Any]]:
-    native = rule(expect).native
-    diagnosis, _ = native.diagnose(trajectory)
+def flat(expect: dict[str, Any], trajectory: Trajectory, **keys: Any) -> list[dict[str, Any]]:
+    native = rule(expect, **keys).native
+    diagnosis = native.diagnose_as_listed(trajectory, Work())
     assert native.pattern is not None
     check_flattening(native.pattern)
     return expected_calls(native.pattern, diagnosis, trajectory)
@@ -39,6 +40,38 @@ def test_the_list_is_that_of_the_alignment_closest_to_the_run(
     expect: dict[str, Any], trajectory: Trajectory, expected: list[str]
 ) -> None:
     assert flat(expect, trajectory) == [{"tool": tool} for tool in expected]
+
+
+FAILED = ToolCall("a", status="error")
+
+
+@pytest.mark.parametrize(
+    ("expect", "trajectory", "expected"),
+    [
+        ({"any_order": ["a", "b"]}, run("a", "b", steps=[0, 0]), "ab"),
+        ({"any_order": ["a", "b"]}, run("b", "a", steps=[0, 0]), "ba"),
+        ({"sequence": ["q", {"any_order": ["a", "b"]}]}, run("q", "b", "a", steps=[0, 1, 1]), "qba"),
+        ({"sequence": ["a", "b"]}, run("b", "a", steps=[0, 0]), "ab"),  # no other order is expected
+        (
+            {"sequence": ["a", {"optional": "a"}], "retries": "collapse"},
+            run(FAILED, "a", steps=[0, 0]),
+            "aa",
+        ),  # no retry
+    ],
+)
+def test_concurrent_calls_are_expected_in_the_order_listed_where_the_pattern_allows_it(
+    expect: dict[str, Any], trajectory: Trajectory, expected: str
+) -> None:
+    constraints = [{"precedence": ["a", "b"]}]  # which holds for concurrent calls however they are listed
+    for keys in ({}, {"constraints": constraints}):
+        assert flat(expect, trajectory, **keys) == [{"tool": tool} for tool in expected]
+
+
+def test_published_scorers_of_sequences_take_concurrent_calls_in_whatever_order_they_are_listed() -> None:
+    compiled = rule({"any_order": ["a", "b"]}, scorers=[{"system": "evalite", "mode": "exact"}, "adk", "agentevals_lc"])
+    for names in ("ab", "ba"):
+        evaluations = compiled.evaluate(run(*names, steps=[0, 0]))
+        assert [evaluation.score.label for evaluation in evaluations] == ["pass"] * 3
 
 
 @pytest.mark.parametrize(
