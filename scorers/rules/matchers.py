@@ -217,12 +217,19 @@ ArgumentPattern = Annotated[
 """One argument: a literal (exactly this value) or a matcher."""
 
 
+def _checked_glob(text: str) -> str:
+    from scorers.rules.names import compile_name  # noqa: PLC0415 - which itself imports this module
+
+    compile_name(text)
+    return text
+
+
 def _name_tag(value: Any) -> str:
     return "<regex>" if isinstance(value, dict | Regex) else "<text>"
 
 
 Name = Annotated[
-    Annotated[Text, Tag("<text>")] | Annotated[Regex, Tag("<regex>")],
+    Annotated[Text, AfterValidator(_checked_glob), Tag("<text>")] | Annotated[Regex, Tag("<regex>")],
     Discriminator(_name_tag),
 ]
 """A name: exact, a glob if it contains ``*``, ``?`` or ``[``, or ``{regex: ...}``."""

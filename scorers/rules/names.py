@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from scorers.rules.regexes import (
 )
 
 _ANY_CHARACTER: Final = "(?s)"
+_RANGE: Final = re.compile("(.)-(.)", re.DOTALL)
 GLOB_CHARACTERS = frozenset("*?[")
 MAX_LENGTH = 256
 """Characters of a name that are recorded: further ones are cut off."""
@@ -63,7 +65,10 @@ def format_name(name: Name) -> str:
 
 
 def compile_name(name: Name) -> Callable[[str], bool]:
-    """Returns a predicate over names. A glob matches the whole name; a regex matches anywhere unless anchored."""
+    """Returns a predicate over names. A glob matches the whole name; a regex matches anywhere unless anchored.
+
+    Raises ValueError for a glob with a range that ends before it begins.
+    """
     if isinstance(name, str):
         if is_exact(name):
             return name.__eq__ if len(name) < MAX_LENGTH else name[:MAX_LENGTH].__eq__
@@ -110,11 +115,12 @@ def glob_to_regex(glob: str) -> str:
     at = 0
     while at < len(glob):
         character = glob[at]
-        # As in shells, a `]` right after the `[` is one of the characters.
-        close = glob.find("]", at + 2) if character == "[" else -1
+        # As in shells, a `]` right after the `[`, or after the `[!`, is one of the characters.
+        negated = glob[at + 1 : at + 2] in ("!", "^")
+        start = at + 1 + negated
+        close = glob.find("]", start + 1) if character == "[" else -1
         if close > 0:
-            negated = glob[at + 1] in "!^"
-            parts.append(f"[{'^' if negated else ''}{_class(glob[at + 1 + negated : close])}]")
+            parts.append(f"[{'^' if negated else ''}{_class(glob[start:close])}]")
             at = close
         else:
             parts.append({"*": ".*", "?": "."}.get(character) or escape(character))
@@ -124,4 +130,7 @@ def glob_to_regex(glob: str) -> str:
 
 def _class(characters: str) -> str:
     """The inside of a bracket: ranges stay, characters that are special to the regex engine are escaped."""
+    for first, last in _RANGE.findall(characters):
+        if last < first:
+            raise ValueError(f"not a glob: the range {first}-{last} ends before it begins")
     return "".join(f"\\{c}" if c in "\\]^[" else c for c in characters)

@@ -18,6 +18,9 @@ from scorers.rules.names import compile_name, format_name, is_exact
         ("get_[ab]", ["get_a", "get_b"], ["get_c", "get_[ab]"]),
         ("get_[!a-c]", ["get_d"], ["get_a", "get_b", "get_"]),
         ("x[]y", ["x[]y"], ["xy"]),
+        ("x[!]y", ["x[!]y"], ["xy", "xay"]),
+        ("x[!]y]", ["xa"], ["xy", "x]", "x[!]y]"]),
+        ("x[a-]", ["xa", "x-"], ["xb"]),
         ("a.b*", ["a.b", "a.bc"], ["axb"]),
         ("[\\]*", ["\\", "\\x"], ["x"]),
         ("[", ["["], ["x"]),
@@ -30,6 +33,11 @@ def test_matching_names(name: Name, matching: list[str], others: list[str]) -> N
 
     assert [one for one in matching if not is_meant(one)] == []
     assert [one for one in others if is_meant(one)] == []
+
+
+def test_a_range_that_ends_before_it_begins_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a glob: the range z-a ends before it begins"):
+        compile_name("get_[0-9z-a]")
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,8 @@ RULES: list[tuple[dict[str, Any], str, str]] = [
     ({"scope": "runs"}, ".scope", "did you mean run?"),
     ({"match": {"rout": "x"}}, ".match.rout", "did you mean route?"),
     ({"match": {"route": 5}}, ".match.route", "must be text"),
+    ({"match": {"route": "/x/[z-a]"}}, ".match.route", "not a glob: the range z-a ends before it begins"),
+    ({"expect": {"forbid": ["a", "[z-a]"]}}, ".expect.forbid[1]", "not a glob"),
     ({"scorers": []}, ".scorers", "must not be empty"),
     ({"scorers": ["a", "a"]}, ".scorers", "two scorers are named a"),
     ({"constraints": [{}]}, ".constraints[0]", "exactly one of the keys"),
