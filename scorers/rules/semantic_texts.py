@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from scorers.rules.arguments import text_of
 from scorers.rules.matchers import ArgumentPattern, OneOfValues, Semantic, Subset
-from scorers.rules.model import Rule, Tool
+from scorers.rules.model import Expect, Rule, Tool
 from scorers.rules.names import compile_name
 from scorers.trajectory import Trajectory
 
@@ -48,6 +48,9 @@ def tools_of(value: Any) -> Iterator[Tool]:
     """All tools of a rule, at any depth."""
     if isinstance(value, Tool):
         yield value
+    elif isinstance(value, Expect):
+        # As an element, since a tool is written there as fields of its own.
+        yield from tools_of([value.element(), value.tools])
     elif isinstance(value, BaseModel):
         for name in type(value).model_fields:
             yield from tools_of(getattr(value, name))

@@ -28,6 +28,12 @@ MANY = {"sequence": [{"tool": "a", "arguments": {"x": {"regex": "."}}}] * 400, "
     ("expect", "keys", "path", "part"),
     [
         (argument({"regex": "(a?){300}b"}), {}, ("arguments", "x", "regex"), "regex"),
+        (
+            {"tool": "a", "arguments": {"x": {"regex": "(a?){300}b"}}},
+            {},
+            ("expect", "arguments", "x", "regex"),
+            "regex",
+        ),
         (argument({"one_of": [{"regex": "(a?){300}b"}]}), {}, ("x", "one_of", 0, "regex"), "regex"),
         (argument({"subset": {"y": {"regex": "(a?){300}b"}}}), {}, ("x", "subset", "y", "regex"), "regex"),
         (

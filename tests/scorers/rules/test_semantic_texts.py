@@ -54,6 +54,14 @@ def test_tools_of_constraints_and_of_nested_patterns_count() -> None:
     assert list(SemanticTexts(rule).of(Trajectory([SAYING]))) == ["hello", "hello"]
 
 
+@pytest.mark.parametrize("mode", [{}, {"mode": "in_order"}])
+def test_the_tool_of_a_rule_that_expects_one_and_those_of_a_mode_count(mode: dict[str, Any]) -> None:
+    tool = {"tool": "say", "arguments": {"text": MEANS}}
+    expect = {**mode, "tools": [tool]} if mode else tool
+    (rule,) = parse_rules({"rules": [{"name": "x", "expect": expect}]}).rules
+    assert list(SemanticTexts(rule).of(Trajectory([SAYING]))) == ["hello"]
+
+
 def test_a_rule_without_such_a_matcher_has_none() -> None:
     (rule,) = parse_rules({"rules": [{"name": "x", "expect": {"sequence": ["say"]}}]}).rules
     assert not SemanticTexts(rule)
