@@ -19,7 +19,8 @@ class InFlight:
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes, self.bytes = max_bytes, 0
-        self._lock = Lock()
+        self.lock = Lock()
+        """Guards ``bytes``, and with it what each reservation is part of it."""
 
     def reservation(self) -> Reservation:
         """Returns a reservation of nothing yet, for one request; to be left as a context."""
@@ -36,14 +37,6 @@ class InFlight:
         if self.bytes + more > most:
             raise RefusedError("too many requests in flight, retry later")
 
-    def change(self, size: int, by: int) -> None:
-        """Add ``by`` bytes to what a request of then ``size`` bytes takes. Raises as ``check`` does."""
-        with self._lock:
-            # Giving room back must not fail: it is done where a context is left.
-            if by > 0:
-                self.check(size, by)
-            self.bytes += by
-
 
 class Reservation:
     """What one request takes of the room; all of it is free again when the context is left.
@@ -52,7 +45,7 @@ class Reservation:
     """
 
     def __init__(self, in_flight: InFlight) -> None:
-        self._in_flight, self._size = in_flight, 0
+        self._in_flight, self._size, self._is_left = in_flight, 0, False
 
     def expect(self, size: int) -> None:
         """Raise RefusedError or TooLargeError if ``size`` more bytes, announced and not received yet, would find no room.
@@ -63,9 +56,17 @@ class Reservation:
         self._in_flight.check(self._size + size, size)
 
     def add(self, size: int) -> None:
-        """Reserve ``size`` more bytes. Raises RefusedError where there is no room, TooLargeError where there never is."""
-        self._in_flight.change(self._size + size, size)
-        self._size += size
+        """Reserve ``size`` more bytes. Raises RefusedError where there is no room, TooLargeError where there never is.
+
+        Raises RefusedError, too, once the context was left: nobody would give the room back.
+        """
+        # A thread that decompresses goes on when its call is cancelled, and the context is left meanwhile.
+        with self._in_flight.lock:
+            if self._is_left:
+                raise RefusedError("the request was given up")
+            self._in_flight.check(self._size + size, size)
+            self._in_flight.bytes += size
+            self._size += size
 
     def __enter__(self) -> Self:
         return self
@@ -73,8 +74,9 @@ class Reservation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        size, self._size = self._size, 0
-        self._in_flight.change(0, -size)
+        with self._in_flight.lock:
+            size, self._size, self._is_left = self._size, 0, True
+            self._in_flight.bytes -= size
         if kind is MemoryError:
             _log.warning("no memory is left for a request of which %d bytes were read; it is refused", size)
             raise RefusedError("no memory for the request, retry later") from None

@@ -74,3 +74,12 @@ def test_a_request_for_which_there_is_no_memory_is_to_be_sent_again(caplog: pyte
         without_memory()
     assert in_flight.bytes == 0
     assert caplog.messages == [f"no memory is left for a request of which {SMALL} bytes were read; it is refused"]
+
+
+def test_work_that_goes_on_after_its_request_was_given_up_takes_no_room() -> None:
+    in_flight = InFlight(ROOM)
+    with in_flight.reservation() as reservation:
+        reservation.add(SMALL)
+    with pytest.raises(RefusedError, match="given up"):
+        reservation.add(SMALL)
+    assert in_flight.bytes == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -256,6 +258,21 @@ def test_a_message_beyond_the_room_for_requests_is_refused(compression: grpc.Com
     serve(intake, scenario)
     assert (intake.refused, intake.in_flight.bytes) == ([("grpc", "too_large"), ("grpc", "overload")], 0)
     assert len(intake.received) == 1
+
+
+def test_a_call_cancelled_while_its_message_is_decompressed_takes_no_room_any_more() -> None:
+    intake = RecordingIntake()
+    # Large enough for a thread, which takes a tenth of a second.
+    packed = gzip.compress(random.Random(1).randbytes(1 << 18) + bytes(60 << 20), 1)
+
+    async def scenario(port: int) -> None:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            call = channel.unary_unary(_EXPORT, None, None)(packed)
+            await until(lambda: intake.in_flight.bytes > len(packed))
+            call.cancel()
+
+    serve(intake, scenario)  # returns when its threads have ended
+    assert intake.in_flight.bytes == 0
 
 
 @pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
