@@ -1,7 +1,7 @@
 """OTLP exporter, gRPC and HTTP: annotated traces, passed-through telemetry, evaluation events.
 
-Configuration: ``exporters.otlp``. A failed request is retried if OTLP allows it (`collector.delivery.queued_exporter`), after
-the pause that RetryInfo or Retry-After asks for. ``timeout`` is the deadline of a whole exchange, and at most
+Configuration: ``exporters.otlp``. A failed request is retried if OTLP allows it (`collector.delivery.queued_exporter`), not
+before the pause that RetryInfo or Retry-After asks for is over. ``timeout`` is the deadline of a whole exchange, and at most
 `MAX_ANSWER_BYTES` of an answer are read, however the backend sends it.
 """
 

@@ -26,11 +26,13 @@ class Backoff:
         """Returns the seconds to wait before the next attempt; None to give up.
 
         ``elapsed`` is how many seconds the request has been failing for, ``retry_after`` the pause that the server asked
-        for. There is no next attempt if retries are disabled, or if it would come after ``max_elapsed_time``.
+        for at least. There is no next attempt if retries are disabled, or if it would come after ``max_elapsed_time``.
         """
         # Without jitter, all that failed together would try again together.
-        jittered = self._interval * (0.5 + self._random())
-        pause = jittered if retry_after is None else min(retry_after, MAX_RETRY_AFTER)
+        pause = self._interval * (0.5 + self._random())
+        # Never less than our own: who is overloaded may ask for no pause at all, or for one until a time that has passed.
+        if retry_after is not None:
+            pause = max(pause, min(retry_after, MAX_RETRY_AFTER))
         if not self._config.enabled or elapsed + pause > self._max_elapsed_time:
             return None
         # Not where a request is given up: that must not slow down the next one.

@@ -123,8 +123,8 @@ def test_resource_exhausted_is_retried_if_it_has_a_retry_delay() -> None:
 
 
 @pytest.mark.parametrize("code", [*RETRYABLE, "RESOURCE_EXHAUSTED"])
-@pytest.mark.parametrize(("retry_ms", "pause"), [(7_500, 7.5), (0, 0.0), (86_400_000, MAX_RETRY_AFTER)])
-def test_the_pause_is_the_one_the_backend_asks_for(code: str, retry_ms: int, pause: float) -> None:
+@pytest.mark.parametrize(("retry_ms", "pause"), [(7_500, 7.5), (0, 1.0), (86_400_000, MAX_RETRY_AFTER)])
+def test_the_pause_is_at_least_the_one_the_backend_asks_for(code: str, retry_ms: int, pause: float) -> None:
     clock = ManualClock()
     with OtlpSink([fail(grpc.StatusCode[code], retry_ms)] * 2) as sink:
         counted, _ = export(sink.endpoint, clock=clock, retry_on_failure={"max_elapsed_time": 0})

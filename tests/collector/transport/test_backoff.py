@@ -33,8 +33,14 @@ def test_a_success_starts_over() -> None:
 
 def test_the_pause_a_server_asks_for_is_taken_without_jitter_and_bounded() -> None:
     subject = backoff(jitter=0.9)
-    pauses = [subject.next_pause(0.0, asked) for asked in (0.0, 7.0, MAX_RETRY_AFTER, MAX_RETRY_AFTER + 1, math.inf)]
-    assert pauses == [0.0, 7.0, MAX_RETRY_AFTER, MAX_RETRY_AFTER, MAX_RETRY_AFTER]
+    pauses = [subject.next_pause(0.0, asked) for asked in (7.0, MAX_RETRY_AFTER, MAX_RETRY_AFTER + 1, math.inf)]
+    assert pauses == [7.0, MAX_RETRY_AFTER, MAX_RETRY_AFTER, MAX_RETRY_AFTER]
+
+
+@pytest.mark.parametrize("asked", [-5.0, 0.0, 0.001])
+def test_a_server_that_asks_for_less_than_our_own_pause_gets_that(asked: float) -> None:
+    subject = backoff()
+    assert [subject.next_pause(0.0, asked) for _ in range(3)] == [1.0, 2.0, 4.0]
 
 
 def test_our_own_pause_grows_meanwhile() -> None:
