@@ -54,7 +54,7 @@ class HttpServerConfig(Section):
     tls: ServerTlsConfig | None = None
     auth: BearerAuthConfig | None = None
     max_request_body_size_mib: int = Field(64, ge=1, le=1024, description="per body, as sent and decompressed")
-    read_header_timeout: Duration = Field(10.0, description="for a TLS handshake, and until a head has arrived")
+    read_header_timeout: Duration = Field(10.0, description="for a TLS handshake, a head, the rest of an answered body")
     read_timeout: Duration = Field(30.0, description="until a body has arrived")
     max_connections: int = Field(1024, ge=1, description="with TLS handshakes in progress; further ones are closed")
 

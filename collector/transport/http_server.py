@@ -59,21 +59,31 @@ class _Parser(h11.Connection):
 
 
 class _Connection(H11Protocol):
-    """Adds what uvicorn lacks: limits on the time until the head of a request has arrived, and on the work for its body."""
+    """Adds what uvicorn lacks: limits on the time until a head has arrived, and on the work for a body.
+
+    The time limit is also for the rest of a body that was answered before all of it had arrived.
+    """
 
     def __init__(self, *arguments: Any, head_timeout: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.conn = _Parser()
         self._head_timeout = head_timeout
-        self._waiting_for_head: asyncio.TimerHandle | None = None
+        self._awaited: type | None = None
+        self._giving_up: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._watch_head()
+        self._watch()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._watch_head()
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        # An idle connection is left to uvicorn, until the first byte.
+        if self.conn.their_state is h11.SEND_BODY:
+            self._watch()
 
     def send_400_response(self, msg: str) -> None:
         # Where the request is answered already, and then goes on with nonsense, there is no more to say.
@@ -83,23 +93,27 @@ class _Connection(H11Protocol):
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_arrived()
+        self._await(None)
         self._unset_keepalive_if_required()  # uvicorn 0.54 leaves the timer running after a reset
         super().connection_lost(exc)
 
-    def _watch_head(self) -> None:
-        """Start the timer with the first byte, stop it with the whole head. Idle connections are left to uvicorn."""
-        # By the parser's state, not by bytes: a head that drips
-        # restarts nothing, and a second request has its own limit.
-        if self.conn.their_state is not h11.IDLE:
-            self._head_arrived()
-        elif self._waiting_for_head is None:
-            self._waiting_for_head = self.loop.call_later(self._head_timeout, self.transport.abort)
+    def _watch(self) -> None:
+        """Limit the time until what the client has begun to send is there, where nobody else does."""
+        # By the parser's state, not by bytes: a head that drips restarts nothing, and a second request has its own limit.
+        state = self.conn.their_state
+        is_rest = state is h11.SEND_BODY and self.conn.our_state is h11.DONE
+        self._await(state if is_rest or state is h11.IDLE else None)
 
-    def _head_arrived(self) -> None:
-        if self._waiting_for_head is not None:
-            self._waiting_for_head.cancel()
-            self._waiting_for_head = None
+    def _await(self, state: type | None) -> None:
+        """End the connection if it stays in this state for ``head_timeout``; None for no limit."""
+        if state is self._awaited:
+            return
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+            self._giving_up = None
+        self._awaited = state
+        if state is not None:
+            self._giving_up = self.loop.call_later(self._head_timeout, self.transport.abort)
 
 
 class _Server(uvicorn.Server):
@@ -138,7 +152,7 @@ class HttpServer(ABC):
         head_timeout: float = 10.0,
         tls: ServerTlsConfig | None = None,
     ) -> None:
-        """``head_timeout`` is for the TLS handshake and for the head of each request, each in seconds."""
+        """``head_timeout``, in seconds, is for each of these: a TLS handshake, a head, the rest of a body that is answered."""
         self._endpoint, self._tls = endpoint, tls
         self._max_connections, self._head_timeout = max_connections, head_timeout
         self._server: _Server | None = None

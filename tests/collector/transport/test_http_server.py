@@ -98,6 +98,33 @@ def test_the_second_head_has_its_time_limit_too() -> None:
     talk(scenario)
 
 
+POST = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n"
+
+
+def test_a_body_that_drips_after_its_answer_ends_the_connection() -> None:
+    async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
+        reader, writer = await connect()
+        writer.write(POST)
+        await reader.readuntil(b"ok")
+        dripping = asyncio.create_task(drip(lambda: writer.write(b"x")))
+        assert await said(reader) == b""
+        dripping.cancel()
+        await asyncio.gather(dripping, return_exceptions=True)
+
+    talk(scenario)
+
+
+def test_a_body_that_comes_after_its_answer_leaves_the_connection_to_the_next_request() -> None:
+    async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
+        reader, writer = await connect()
+        writer.write(POST)
+        await reader.readuntil(b"ok")
+        writer.write(bytes(1_000_000))
+        assert [await good((reader, writer)) for _ in range(3)] == [True] * 3
+
+    talk(scenario)
+
+
 def test_connections_beyond_the_limit_are_closed_and_the_others_served() -> None:
     async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
         first = [await connect() for _ in range(3)]
