@@ -23,8 +23,7 @@ from collector.conversation_pipeline import ConversationPipeline
 from collector.delivery.hold import HeldExport, HoldQueue
 from collector.errors import RefusedError
 from collector.model.past import Past
-from collector.reconstruction.doubts import AWAITED
-from collector.reconstruction.reconstruct import ContextSettings, Run, rebuild
+from collector.reconstruction.reconstruct import ContextSettings, Run, is_awaited, rebuild
 from collector.reconstruction.turns import awaited_span, next_turn, past_of
 from collector.results.results import EnvelopedItems, Results, resource_of
 from collector.resumable import Resumable
@@ -111,7 +110,7 @@ class TracePipeline:
         self._assembler, self._conversation_pipeline, self._results = assembler, conversation_pipeline, results
         self._hold_queue, self._journal, self._output = hold_queue, journal, output
         self._clock, self._wait_for, self._confirms = clock, wait_for, confirms
-        self._queue: deque[tuple[Trace, Due | str]] = deque()
+        self._queue: deque[tuple[Trace, Due | str, int]] = deque()
         self._in_slices: _InSlices | None = None
         self._uncounted: deque[tuple[Verdict, EnvelopedItems]] = deque()
         # To free the arguments of all calls at once would take up to 50 ms: a trace may have a million values.
@@ -198,10 +197,14 @@ class TracePipeline:
     def _enqueue(self, trace: Trace, due: Due | str) -> None:
         # Else it would be due again at its next deadline, and queued once more.
         trace.evaluating = True
-        self._queue.append((trace, due))
+        self._queue.append((trace, due, trace.received))
 
-    def _begin(self, trace: Trace, due: Due | str) -> None:
+    def _begin(self, trace: Trace, due: Due | str, received: int) -> None:
         if not trace.evaluating:  # it was released meanwhile
+            return
+        # It is not quiet any more: what it lacks may be on its way.
+        if due in (Due.SETTLED, Due.CONFIRMED, Due.IDLE) and not trace.leaving and trace.received > received:
+            self._assembler.look_again(trace)
             return
         # Records stored from now on hold spans that the snapshot lacks. They must outlive its end.
         rows = self._journal.rows_of(trace.trace_id) if self._journal is not None else 0
@@ -216,7 +219,7 @@ class TracePipeline:
         snapshot = evaluation.trace
         waits = evaluation.wait or evaluation.embedded_in
         if waits and trace.leaving:  # it was not yet when that began
-            self._queue.appendleft((trace, "evicted"))
+            self._queue.appendleft((trace, "evicted", trace.received))
         # What it lacks may have come while it was evaluated.
         elif evaluation.wait and len(trace.links) > len(snapshot.links):
             self._assembler.look_again(trace)
@@ -276,7 +279,7 @@ class TracePipeline:
             runs, past = turn or self._rebuild(evaluation, rules)
             evaluation.runs = runs
             # Looked at before scoring: what is incomplete would be scored in vain, and again when it is complete.
-            if due is Due.SETTLED and _is_awaited(runs):
+            if due is Due.SETTLED and is_awaited(runs):
                 evaluation.wait = "incomplete"
                 return evaluation
             # A forced release does not wait: what is not embedded by then is embedded while it is scored.
@@ -376,15 +379,6 @@ def _has_told_calls(evaluation: _Evaluation) -> bool:
     if evaluation.past is not None:
         return evaluation.past.has_told_calls
     return any(call.known_by == "result" for run in evaluation.runs for call in run.trajectory.calls)
-
-
-def _is_awaited(runs: Sequence[Run]) -> bool:
-    """Whether a span is still to come that would settle a doubt."""
-    for run in runs:  # without a generator for each trace: nearly all have no doubts
-        for doubt in run.trajectory.doubts:
-            if doubt.name in AWAITED:
-                return True
-    return False
 
 
 def _is_large(trace: Trace) -> bool:

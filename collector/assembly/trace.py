@@ -276,6 +276,11 @@ class Trace:
         """Whether its latest verdict was given while spans were missing: what comes later may be the rest of a run."""
         return self.release not in _WHOLE
 
+    @property
+    def received(self) -> int:
+        """A number that grows with whatever arrives of it while it is open."""
+        return len(self.spans) + len(self.seen) + len(self.links)
+
     def apply(self, event: TraceEvent) -> None:
         """Change state. Raises ValueError, and changes nothing, if the event cannot happen in this state."""
         try:

@@ -15,7 +15,7 @@ from collector.model.span import Resource
 from collector.payloads.values import limit_parsing
 from collector.reconstruction.ancestry import Ancestry, without_nodes
 from collector.reconstruction.context import ContextSettings, context_of
-from collector.reconstruction.doubts import call_doubts, run_doubts
+from collector.reconstruction.doubts import AWAITED, call_doubts, run_doubts
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.known_calls import KnownCalls
@@ -26,7 +26,7 @@ from scorers.rules.intents import FoundIntent
 from scorers.trajectory import Doubt, ToolCall, Trajectory
 
 _AGREEING = frozenset[frozenset[object]]()
-__all__ = ["ContextSettings", "Rebuilt", "Run", "join_runs", "rebuild", "reconstruct"]
+__all__ = ["ContextSettings", "Rebuilt", "Run", "is_awaited", "join_runs", "rebuild", "reconstruct"]
 
 
 @dataclass(slots=True, init=False)
@@ -232,6 +232,15 @@ def _start_of(run_spans: RunSpans) -> int:
 
 _MIN_ID: Final = 12
 """Shortest id, in characters, that no two calls of a conversation have: some frameworks number the calls of each run."""
+
+
+def is_awaited(runs: Sequence[Run]) -> bool:
+    """Returns whether a span is still to come that would settle a doubt."""
+    for run in runs:  # without a generator for each trace: nearly all have no doubts
+        for doubt in run.trajectory.doubts:
+            if doubt.name in AWAITED:
+                return True
+    return False
 
 
 def join_runs(

@@ -185,6 +185,30 @@ def test_a_span_it_waits_for_may_arrive_while_it_is_evaluated(bench: Bench) -> N
     assert [(verdict.run.span_id, verdict.complete) for verdict in bench.verdicts] == [(data.span_id(1), True)]
 
 
+def test_a_large_trace_that_goes_on_before_its_turn_is_judged_when_it_is_quiet_again(tmp_path: Path) -> None:
+    rule = "{name: all, match: {}, expect: {any_order: [send_email, pay], allow_extra: [get_weather]}, pass: 0.9}"
+    bench = with_ticks(Bench(tmp_path, f"rules: [{rule}]", traces={"confirm": 6.0}))
+    assert isinstance(bench.clock, TickingClock)
+    sent_at = bench.clock.seconds
+    bench.send(*large())
+    bench.send(*large(LARGE_SPANS + 1, OTHER))
+    begin(bench)
+    finish(bench)  # neither passes
+    bench.clock.tick, bench.clock.seconds = 0.001, sent_at + 6.5
+    while bench.pipeline._traces._in_slices is None:
+        bench.pipeline.advance()
+    assert [trace.trace_id for trace, *_ in bench.pipeline._traces._queue] == [OTHER]
+    bench.send(data.tool(5000, 1, "send_email", at=600, trace_id=OTHER))
+    finish(bench)
+    bench.send(data.tool(5001, 1, "pay", at=601, trace_id=OTHER))
+    bench.wait(4)
+    finish(bench)
+    assert [(verdict.run.trace_id, verdict.label) for verdict in bench.verdicts] == [
+        (data.TRACE, "fail"),
+        (OTHER, "pass"),
+    ]
+
+
 def test_a_repeated_span_meanwhile_is_dropped(bench: Bench) -> None:
     bench.send(*large())
     begin(bench)
