@@ -111,11 +111,12 @@ class Pipeline:
             self._conversations, rules.set, self._journal, self._output, telemetry, clock, self._wait_for,
             round(config.context.clock_skew * 1e9),
         )  # fmt: skip
+        self._confirm = max(config.traces.settle, config.traces.confirm)
         # A `confirm` that is no longer than `settle` has passed when
         # a trace settles: fails are then given as early as passes.
         self._traces = TracePipeline(
             assembler, self._conversation_pipeline, self._results, self._hold_queue, self._journal, self._output, clock,
-            wait_for=self._wait_for, confirms=config.traces.confirm > config.traces.settle,
+            wait_for=self._wait_for, confirms=self._confirm > config.traces.settle,
         )  # fmt: skip
         self._requests = RequestPipeline(
             assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._settle,
@@ -144,7 +145,7 @@ class Pipeline:
             ContextSettings(
                 route, intent, skew_ns, user_input=user_input, content=reads_content, dimensions=self._dimensions
             ),
-            Scoring(rules.set, skew_ns, self._assembler.was_scored, self.refused.__contains__),
+            Scoring(rules.set, skew_ns, self._assembler.was_scored, self.refused.__contains__, self._confirm),
             collects_runs=rules.set.has_scope("conversation") and self.offsets is None,
             submits=self._judge_queue is not None and rules.set.has_judges(),
             version=next(self._versions),

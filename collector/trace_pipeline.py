@@ -286,7 +286,7 @@ class TracePipeline:
             if not isinstance(due, str) and rules.set.embeds and (seconds := self._wait_for_texts(runs, rules.set)):
                 evaluation.embedded_in = seconds
                 return evaluation
-            scored = rules.scoring.verdicts_of(trace, runs, evaluation.release)
+            scored = rules.scoring.verdicts_of(trace, runs, evaluation.release, evaluation.started)
             # A batch processor of another process may hold a span for seconds that would turn this fail into a pass.
             if due is Due.SETTLED and self._confirms and scored.may_change(rules.set):
                 evaluation.wait, evaluation.unconfirmed = "confirm", (rules, runs, scored, past)

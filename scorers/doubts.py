@@ -11,7 +11,7 @@ missing_span            more calls    spans arrived whose parent, of this proces
 missing_anchor          more calls    neither the agent's span nor the root arrived: the run may be cut off
 unrecorded_calls        more calls    a model asked for tools, and nothing tells which
 nothing_recorded        more calls    neither tool spans nor readable messages: nothing tells what was called
-truncated               more calls    a limit was reached, and spans were left out
+truncated               more calls    a limit or a shutdown left spans out, or did not let those on their way arrive
 other_traces            more calls    the agent goes on in other traces of its conversation, which alone is whole
 torn_trace              more calls    it began before the process could see it: its first spans may be elsewhere
 refused_spans           more calls    spans of its trace were refused by a process at its limits, and not sent again

@@ -46,7 +46,7 @@ def train() -> None:
         pipeline.receive("traces", request, "training")
         elapsed[0] += 0.1
         pipeline.advance(budget=60.0)
-    pipeline.drain("shutdown")
+    pipeline.drain("end_of_input")
 
 
 class _Nowhere:

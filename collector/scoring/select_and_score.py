@@ -29,6 +29,8 @@ _TRUNCATED = Doubt(
 _REFUSED = Doubt(
     "refused_spans", sentence="spans of its trace were refused because of overload, and have not been sent again"
 )
+_EARLY = Doubt("truncated", sentence="it had to be scored before spans that were still on their way could arrive")
+_FORCED = frozenset({"evicted", "shutdown", "max_duration"})  # reasons of release for which nothing is waited
 _TORN = Doubt("torn_trace", sentence="it may have begun before this process could see it: other spans may be elsewhere")
 
 
@@ -38,6 +40,8 @@ class Scored:
     def __init__(self) -> None:
         self.verdicts: list[Verdict] = []
         self.given: dict[bytes, Given] = {}
+        self.is_early = False
+        """Spans of the trace may still be on their way, and are not waited for."""
 
     def may_change(self, rules: RuleSet) -> bool:
         """Whether a span still on its way could change a first verdict: any but a pass, or the rule that gave it."""
@@ -57,17 +61,20 @@ class Scoring:
     """How traces are scored: by which rules, with which tolerance between clocks, and what was scored before.
 
     ``was_scored`` tells of a trace that is no longer remembered whether the run with this anchor had its verdict, and
-    ``was_refused`` whether spans of a trace were refused and are still to be sent again.
+    ``was_refused`` whether spans of a trace were refused and are still to be sent again. When nothing of a trace has arrived
+    for ``confirm`` seconds, no span is on its way any more that could change a fail.
     """
 
     rules: RuleSet
     skew_ns: int = 0
     was_scored: Callable[[bytes, bytes], bool] = lambda trace_id, anchor: False
     was_refused: Callable[[bytes], bool] = lambda trace_id: False
+    confirm: float = 0.0
 
-    def verdicts_of(self, trace: Trace, runs: Sequence[Run], release: str) -> Scored:
+    def verdicts_of(self, trace: Trace, runs: Sequence[Run], release: str, now: float) -> Scored:
         """Returns the verdicts on the runs of a trace that have none yet, or whose calls or rule have changed since."""
         scored, beginnings = Scored(), Beginnings(trace)
+        scored.is_early = release in _FORCED and now - trace.touched < self.confirm
         cut = _runs_with_dropped_spans(trace, runs) if trace.seen else frozenset()
         was_refused = self.was_refused(trace.trace_id)
         for run in runs:
@@ -120,6 +127,10 @@ class Scoring:
             return
         revision = 0 if before is None else before.revision + 1
         verdicts = list(_score(run, selected, scope, release, revision))
+        if scored.is_early and before is None and _has_fail(verdicts):
+            run = replace(run)  # a trace or conversation that it is part of may pass all the same
+            _add_doubt(run, _EARLY)
+            verdicts = list(_score(run, selected, scope, release, revision))
         scored.verdicts.extend(verdict for verdict in verdicts if scope == "run" or verdict.rule is not None)
         scored.given[key] = Given(revision, fingerprint, verdicts[0].label)
 
@@ -219,6 +230,14 @@ def _score(run: Run, selected: _Selected, scope: str, release: str, revision: in
             yield Verdict(
                 run, release, revision, name, rule.digest, evaluations, scope, shadow, judges, compiled_rule=rule
             )
+
+
+def _has_fail(verdicts: Sequence[Verdict]) -> bool:
+    for verdict in verdicts:
+        for evaluation in verdict.evaluations:
+            if evaluation.score.label == "fail":
+                return True
+    return False
 
 
 def _is_rule_unknown(run: Run, rules: RuleSet, scope: str) -> bool:

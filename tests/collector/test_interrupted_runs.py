@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,65 @@ def test_calls_of_which_only_messages_tell_are_read_however_often_the_run_is_evi
     *evicted, last = verdicts_on(bench)
     assert [release for release, _, _ in evicted] == ["evicted"] * 3
     assert last[1:] == ("pass", [])
+
+
+FORCED: dict[str, Callable[[Bench], None]] = {
+    "shutdown": lambda bench: bench.pipeline.drain("shutdown"),
+    "evicted": lambda bench: bench.pipeline.evict(),
+    "max_duration": lambda bench: bench.wait(8),
+}
+EARLY = ("incomplete", ["truncated"])
+
+
+@pytest.mark.parametrize("reason", FORCED)
+@pytest.mark.parametrize(
+    ("spans", "quiet", "expected"),
+    [
+        ([LAST, AGENT], 0.5, EARLY),
+        ([LAST, AGENT], 3.0, EARLY),
+        ([LAST, AGENT], 6.5, ("fail", [])),
+        ([FIRST, LAST, AGENT], 0.5, ("pass", [])),
+        ([FIRST, LAST, data.tool(4, 1, "delete_all", at=3), AGENT], 0.5, ("fail", ["truncated"])),
+    ],
+    ids=["at once", "while it waits to be confirmed", "confirmed", "a pass", "a forbidden call"],
+)  # fmt: skip
+def test_a_fail_that_was_not_confirmed_is_none(
+    tmp_path: Path, reason: str, spans: list[Span], quiet: float, expected: tuple[str, list[str]]
+) -> None:
+    most = quiet + 0.25 if reason == "max_duration" else 600.0
+    rules = WEATHER_RULES.replace("send_email]", "send_email], forbid: [delete_all]")
+    bench = Bench(tmp_path, rules, traces={"confirm": 6.0, "max_duration": most})
+    bench.send(*spans)
+    bench.wait(quiet)
+    FORCED[reason](bench)
+    assert [verdict[1:] for verdict in verdicts_on(bench)] == [expected]
+
+
+def test_a_span_that_arrives_after_an_early_verdict_revises_it(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, traces={"confirm": 6.0})
+    bench.send(LAST, AGENT)
+    bench.pipeline.evict()
+    bench.send(FIRST)
+    bench.wait(4)
+    assert verdicts_on(bench) == [("evicted", *EARLY), ("root", "pass", [])]
+
+
+def test_a_recording_that_ended_has_no_span_on_its_way(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, traces={"confirm": 6.0})
+    bench.send(LAST, AGENT)
+    bench.pipeline.drain("end_of_input")
+    assert verdicts_on(bench) == [("end_of_input", "fail", [])]
+
+
+def test_of_the_runs_of_a_trace_only_one_that_fails_is_undecided(tmp_path: Path) -> None:
+    rules = WEATHER_RULES + "  - {name: both, match: {}, scope: trace, expect: {any_order: [send_email, pay]}}"
+    bench = Bench(tmp_path, rules, traces={"confirm": 6.0})
+    bench.send(LAST, AGENT, data.tool(12, 11, "pay"), data.agent(11, name="other"))
+    bench.pipeline.drain("shutdown")
+    assert [(verdict.rule, verdict.label) for verdict in bench.verdicts if verdict.rule] == [
+        ("weather", "incomplete"),
+        ("both", "pass"),
+    ]
 
 
 @settings(max_examples=60)

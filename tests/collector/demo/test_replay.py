@@ -28,7 +28,7 @@ def verdicts_of(recording: Recording, fault: tuple[str, str] | None) -> list[Ver
     )
     request = encode_spans(replay(recording, NOW, Random(1), fault)).SerializeToString()
     pipeline.receive("traces", request, "grpc")
-    pipeline.drain("shutdown")
+    pipeline.drain("end_of_input")
     return found
 
 

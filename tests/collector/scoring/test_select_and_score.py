@@ -26,7 +26,7 @@ def rules(*written: dict[str, Any], **sections: Any) -> RuleSet:
 
 def score(rule_set: RuleSet, *runs: Any, trace: Trace | None = None) -> list[Verdict]:
     trace = trace or Trace(TRACE, 0.0, 0.0, bytearray())
-    scored = Scoring(rule_set).verdicts_of(trace, runs, "root")
+    scored = Scoring(rule_set).verdicts_of(trace, runs, "root", trace.touched)
     for anchor, given in scored.given.items():
         trace.record_verdict(anchor, given)
     return scored.verdicts
