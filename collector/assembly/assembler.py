@@ -175,8 +175,7 @@ class Assembler:
         self.held.bytes += size
         if late:
             return Disposition.LATE
-        # In a trace without an agent the root is annotated.
-        if may_hold and type(key) is bytes and (span.annotatable or not (span.parent_span_id or trace.has_agent)):
+        if may_hold and type(key) is bytes and (span.annotatable or trace.annotates_root(span)):
             self._hold(trace, span.span_id, raw, envelope)
             return Disposition.HELD
         return Disposition.FORWARD

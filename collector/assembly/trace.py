@@ -229,7 +229,7 @@ class Trace:
     def drop_spans(self) -> int:
         """Keep of a finished trace only which spans it has had. Returns by how many bytes its size changes."""
         # Which spans were held must stay known: only these were exported with a verdict, and may not leave again.
-        if self.held or self.seen:
+        if self.held or self.seen or not self.has_agent:
             self.seen = {**{key: self.was_held(key) for key in self.spans}, **self.seen}
         else:  # nearly always
             self.seen = {key: span.annotatable for key, span in self.spans.items()}
@@ -264,7 +264,14 @@ class Trace:
 
     def was_held(self, key: bytes | int) -> bool:
         """Whether a known span is held, or was."""
-        return key in self.held or self.seen.get(key, False) or (key in self.spans and self.spans[key].annotatable)
+        if key in self.held or self.seen.get(key, False):
+            return True
+        span = self.spans.get(key)
+        return span is not None and (span.annotatable or self.annotates_root(span))
+
+    def annotates_root(self, span: GenAISpan) -> bool:
+        """Whether it is a root that is annotated, as in a trace without an agent."""
+        return not (span.parent_span_id or self.has_agent)
 
     @property
     def evicted(self) -> bool:

@@ -125,7 +125,7 @@ def write_tombstone(trace: Trace) -> bytes:
         # and the column of its own keeps the two apart.
         if isinstance(key, int):
             logs.append(key.to_bytes(_SPAN_ID))
-        elif span.annotatable:
+        elif span.annotatable or trace.annotates_root(span):
             held.append(key)
         else:
             others.append(key)

@@ -85,6 +85,24 @@ def test_spans_sent_again_after_a_restart_are_recognised(tmp_path: Path) -> None
     life.close()
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_the_annotated_root_of_a_trace_without_an_agent_is_recognised_when_it_is_sent_again(
+    tmp_path: Path, restarts: bool
+) -> None:
+    life = Life(tmp_path, "rules: [{name: all, match: {}, expect: {sequence: [get_weather]}}]")
+    request = (TOOLS[0], data.span(1, name="POST /chat"))
+    life.send(*request)
+    life.settle()
+    if restarts:
+        life.crash()
+    life.send(*request)
+    life.settle(60)
+    assert sorted(span.span_id for span in life.spans()) == [data.span_id(1), data.span_id(2)]
+    root = next(span for span in life.spans() if not span.parent_span_id)
+    assert data.values_of(root)["rightcall.rule"] == "all"
+    life.close()
+
+
 def test_a_late_call_after_a_restart_is_passed_on_and_revises_nothing(tmp_path: Path) -> None:
     life = Life(tmp_path)
     life.send(TOOLS[0], data.agent(1))

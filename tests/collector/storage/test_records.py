@@ -124,6 +124,7 @@ def closed_trace() -> Trace:
     for number, role in ((1, Role.AGENT), (2, Role.OTHER)):
         trace.spans[span_id(number)] = GenAISpan(span_id(number), b"", 1, 1, role, "test", Resource({}))
     trace.spans[2**64 - 1] = GenAISpan(span_id(9), b"", 1, 1, Role.OTHER, "log", Resource({}))
+    trace.has_agent = True
     trace.seen = {span_id(5): True, span_id(6): False, 77: False}
     trace.verdicts = {span_id(1): Given(0, 123, "pass"), b"an id of another length": Given(2**32 - 1)}
     return trace
