@@ -26,6 +26,7 @@ from collector.otlp.structure import Envelope, Items, Structure
 from collector.results.redaction import Redaction
 from collector.storage.journal import Journal, JournaledScope
 from collector.storage.offsets import Offsets, Origin
+from collector.storage.records import RecordKind
 from collector.telemetry.metrics import Telemetry
 
 _MAX_LOG_RECORD: Final = 1 << 20  # bytes; a larger one is forwarded unread
@@ -251,7 +252,8 @@ class RequestPipeline:
         taken.forwarded_count += len(scope.spans) - len(withheld)
         taken.withheld_count += len(withheld)
         if journaled:
-            taken.journaled.append((scope.envelope, journaled))
+            kind = RecordKind.CUT if scope.whole else RecordKind.SPANS
+            taken.journaled.append(JournaledScope(scope.envelope, journaled, kind))
 
     def _forwarded(self, scope: lazy.ScopeSpans, withheld: set[int]) -> list[bytes]:
         """Returns all but the withheld spans as fields of their scope, as they may leave."""

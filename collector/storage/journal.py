@@ -39,8 +39,14 @@ _TRACE_ID_SIZE = 16
 _NO_ENVELOPE = Envelope(b"", b"")
 _STATE = b""  # in place of an anchor: the record of the conversation itself
 
-JournaledScope = tuple[Envelope, dict[bytes, list[bytes]]]
-"""The raw spans of one scope of a request that a restart must bring back, by trace id."""
+
+class JournaledScope(NamedTuple):
+    """The raw spans of one scope of a request that a restart must bring back."""
+
+    envelope: Envelope
+    spans: dict[bytes, list[bytes]]
+    """By trace id."""
+    kind: RecordKind = RecordKind.SPANS
 
 
 class _ContextRow(NamedTuple):
@@ -103,10 +109,10 @@ class Journal:
         self, links: Mapping[bytes, Sequence[bytes]], scopes: Sequence[JournaledScope], now: float
     ) -> None:
         """Store what a trace request brought."""
-        spans_of: dict[bytes, list[tuple[Envelope, list[bytes]]]] = {}
-        for envelope, spans in scopes:
-            for trace_id, raws in spans.items():
-                spans_of.setdefault(trace_id, []).append((envelope, raws))
+        scopes_of: dict[bytes, list[JournaledScope]] = {}
+        for scope in scopes:
+            for trace_id in scope.spans:
+                scopes_of.setdefault(trace_id, []).append(scope)
         unclaimed: dict[bytes, None] = {}
         for trace_id, ids in links.items():
             if not self._is_open(trace_id):
@@ -116,17 +122,17 @@ class Journal:
                 continue
             # With the first record only: links belong to the trace, whatever scopes its spans have.
             link = b"".join(ids)
-            for envelope, raws in spans_of.get(trace_id, ()):
-                self._store_of(trace_id, RecordKind.SPANS, link, envelope, raws)
+            for scope in scopes_of.get(trace_id, ()):
+                self._store_of(trace_id, scope.kind, link, scope.envelope, scope.spans[trace_id])
                 link = b""
             if link:
                 self._store_of(trace_id, RecordKind.SPANS, link, _NO_ENVELOPE, ())
         if unclaimed:
             self._store_context(list(unclaimed), [b"".join(links[i]) for i in unclaimed], _NO_ENVELOPE, (), now)
-            for envelope, spans in scopes:
-                if roots := [trace_id for trace_id in spans if trace_id in unclaimed]:
-                    raws = [raw for root in roots for raw in spans[root]]
-                    self._store_context(roots, [b""] * len(roots), envelope, raws, now)
+            for scope in scopes:
+                if roots := [trace_id for trace_id in scope.spans if trace_id in unclaimed]:
+                    raws = [raw for root in roots for raw in scope.spans[root]]
+                    self._store_context(roots, [b""] * len(roots), scope.envelope, raws, now)
 
     def store_begun(self, trace_id: bytes) -> None:
         """Store that a trace which opens lacks an earlier part."""

@@ -1,6 +1,7 @@
 """The records of the spool as bytes.
 
-inbox, SPANS, LOG, CONTEXT    trace ids | links of each trace ... | resource | scope | span ...
+inbox, SPANS, LOG, CONTEXT,   trace ids | links of each trace ... | resource | scope | span ...
+       CUT
 inbox, SHARED                 a resource or scope; records of the kinds above may have its row in their place
 inbox, RUN                    as ``collector.scoring.conversations`` writes it
 inbox, CONVERSATION           key, revision, truncated, is_over as JSON
@@ -43,6 +44,8 @@ class RecordKind(IntEnum):
     """What is known of a conversation beyond its runs."""
     SHARED = 5
     """A resource or scope to which records refer."""
+    CUT = 6
+    """As SPANS, of spans that were too large to be held: they were forwarded at once, and are here as they were read."""
     COLLECTED_FROM = 7
     """Since when all runs of conversations are collected."""
     READY = 8
@@ -98,7 +101,7 @@ def read_record(row: int, kind: int, packed: bytes, shared: Mapping[int, bytes])
     refers, kind = [kind & flag for flag in _REFERS], own_kind(kind)
     parts = unpack(packed)
     ids = _split_ids(parts[0], _TRACE_ID) if parts else []
-    known = kind in (RecordKind.SPANS, RecordKind.LOG, RecordKind.CONTEXT)
+    known = kind in (RecordKind.SPANS, RecordKind.LOG, RecordKind.CONTEXT, RecordKind.CUT)
     if not ids or len(parts) < len(ids) + 3 or not known or (kind == RecordKind.LOG and len(parts) < 5):
         raise ValueError(_DAMAGED)
     links = dict(zip(ids, ([_checked(link, _LINK)] for link in parts[1 : len(ids) + 1]), strict=True))

@@ -177,5 +177,8 @@ class Recovery:
             yield
 
     def _add(self, record: SpoolRecord, trace_id: bytes, span: GenAISpan, raw: bytes, now: float) -> None:
-        if record.kind is RecordKind.SPANS or (span.role == Role.OTHER and not self._assembler.is_closed(trace_id)):
-            self._assembler.add(trace_id, span.span_id, span, raw, record.envelope, now, self._seen_from)
+        is_context = record.kind is RecordKind.CONTEXT
+        if not is_context or (span.role == Role.OTHER and not self._assembler.is_closed(trace_id)):
+            may_hold = record.kind is not RecordKind.CUT
+            envelope = record.envelope
+            self._assembler.add(trace_id, span.span_id, span, raw, envelope, now, self._seen_from, may_hold=may_hold)

@@ -14,7 +14,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from collector.assembly.trace import Trace
 from collector.otlp.structure import Envelope
 from collector.storage import records
-from collector.storage.journal import Journal
+from collector.storage.journal import Journal, JournaledScope
 from collector.storage.rows import Change
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
@@ -100,6 +100,23 @@ def test_the_annotated_root_of_a_trace_without_an_agent_is_recognised_when_it_is
     assert sorted(span.span_id for span in life.spans()) == [data.span_id(1), data.span_id(2)]
     root = next(span for span in life.spans() if not span.parent_span_id)
     assert data.values_of(root)["rightcall.rule"] == "all"
+    life.close()
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_span_too_large_to_be_held_leaves_once(tmp_path: Path, crashes: bool) -> None:
+    life = Life(tmp_path)
+    large = data.tool(2, 1, "get_weather", at=0.1, gen_ai__tool__call__result="x" * (5 << 20))
+    life.send(large, TOOLS[1], data.agent(1))
+    life.write()
+    life.deliver()
+    if crashes:
+        life.crash()
+    life.settle(60)
+    assert sorted(span.span_id for span in life.spans()) == [data.span_id(number) for number in (1, 2, 3)]
+    assert life.spans()[0] == large
+    assert [event["gen_ai.evaluation.score.label"] for event in life.events()] == ["pass"]
+    assert life.rows() == (0, 1)
     life.close()
 
 
@@ -295,7 +312,10 @@ def test_a_request_of_several_traces_and_scopes_is_stored_whole(tmp_path: Path) 
     stored, other, third = Stored(tmp_path), b"u" * 16, b"v" * 16
     link = [data.span_id(7), bytes(8)]
     first, second = Envelope(b"resource", b"scope"), Envelope(b"resource", b"another scope")
-    scopes = [(first, {data.TRACE: [b"a"], other: [b"x"]}), (second, {data.TRACE: [b"b", b"c"], third: [b"y"]})]
+    scopes = [
+        JournaledScope(first, {data.TRACE: [b"a"], other: [b"x"]}),
+        JournaledScope(second, {data.TRACE: [b"b", b"c"], third: [b"y"]}),
+    ]
     stored.journal.store_request(dict.fromkeys((other, data.TRACE, third), link), scopes, 0.0)
     stored.rows()
     packed = b"".join(link)

@@ -14,7 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from collector.component import Signal
 from collector.otlp.structure import Envelope
-from collector.storage.journal import Journal
+from collector.storage.journal import Journal, JournaledScope
 from collector.storage.records import RecordKind, read_record
 from collector.storage.rows import Change
 from collector.storage.spool import Spool
@@ -146,7 +146,8 @@ def test_a_record_of_no_use_at_recovery_leaves_the_resource_to_the_next(tmp_path
     first, second = trace_id(0), trace_id(1)
     envelope = Envelope(LARGE.encode(), b"")
     links = {first: [data.span_id(1), bytes(8)], second: [data.span_id(2), bytes(8)]}
-    Journal(spool, links.__contains__, 10.0).store_request(links, [(envelope, {first: [b"a"], second: [b"b"]})], 0.0)
+    scopes = [JournaledScope(envelope, {first: [b"a"], second: [b"b"]})]
+    Journal(spool, links.__contains__, 10.0).store_request(links, scopes, 0.0)
     file.apply(spool._pending)
     spool._pending = Change()
     journal = Journal(spool, {second}.__contains__, 10.0)
