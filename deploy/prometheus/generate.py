@@ -164,7 +164,9 @@ def drop_z(settings: Objectives) -> list[Rule]:
 def objective_ratio(settings: Objectives) -> str:
     """The objective of every recently evaluated rule and scorer: that of its rule file, else that of the first entry."""
     longest = max(settings.budget["windows"], key=seconds)
-    base, parts = recorded("rule", "evaluations", longest), ["max by (rule, scorer) (rightcall_rule_objective_ratio)"]
+    base, told = recorded("rule", "evaluations", longest), "rightcall_rule_objective_ratio"
+    # Also of a rule that no collector tells of now, for it is renamed or they are away: for as long as its runs count.
+    parts = [f"max by (rule, scorer) ({one})" for one in (told, f"last_over_time({told}[{longest}])")]
     for entry in settings.objectives:
         keys = ", ".join(f'{key}=~"{entry[key]}"' for key in ("rule", "scorer") if key in entry)
         value = "NaN" if entry["accuracy"] is None else entry["accuracy"]
