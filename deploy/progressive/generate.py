@@ -3,8 +3,9 @@
     python deploy/progressive/generate.py
 
 The query is 1 where the version on trial is no worse than the stable one, -1 where it is worse, and 0 as long as there are too
-few runs to tell: the decision of ``rightcall compare``, by Newcombe's interval of the difference of two shares, from Wilson's
-interval of each. With z = 3.5 (99.95 %) it may be asked again and again during a release without many false alarms.
+few runs to tell, or where a rule file changed within the window: the decision of ``rightcall compare``, by Newcombe's interval
+of the difference of two shares, from Wilson's interval of each. With z = 3.5 (99.95 %) it may be asked again and again during a
+release without many false alarms.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ def decision(rule: str, stable: str, canary: str, window: str = WINDOW) -> str:
     high = f"({difference} + sqrt(({b['high']} - {b['share']}) ^ 2 + ({a['share']} - {a['low']}) ^ 2))"
     decided = f"({low} >= bool -{TOLERANCE}) - ({low} < bool -{TOLERANCE}) * ({high} < bool 0)"
     enough = f"({a['total']} >= {MIN_RUNS}) and ({b['total']} >= {MIN_RUNS})"
-    return f"(({decided}) and {enough}) or vector(0)"
+    # The versions share the window unevenly: other rules in a part of it would look like other agents.
+    changed = (
+        f"count by (job, file) (count by (job, file, digest) (last_over_time(rightcall_rules_info[{window}]))) > 1"
+    )
+    return f"(({decided}) and {enough} unless on () {changed}) or vector(0)"
 
 
 def _side(rule: str, version: str, window: str) -> dict[str, str]:

@@ -139,6 +139,12 @@ def recorded(level: str, what: str, window: str) -> str:
     return f"{level}:{names[what]}{window}"
 
 
+def unless_rules_changed(*ranges: str) -> str:
+    """Nothing where a rule file had more than one content within these ranges, such as ``[1d]``: then rules made the change."""
+    seen = " or ".join(f"last_over_time(rightcall_rules_info{one})" for one in ranges)
+    return f"unless on () count by (job, file) (count by (job, file, digest) ({seen})) > 1"
+
+
 def below(level: str, window: str, recovery_window: str, target: str, min_count: int) -> str:
     """The upper bound of accuracy is below ``target`` (PromQL), and ``recovery_window`` shows no recovery."""
     return (
@@ -292,13 +298,14 @@ def budget_burn(ratio: float, burn: Burn, settings: Objectives) -> Rule:
 
 
 def last_week(settings: Objectives) -> Rule:
-    """Accuracy is lower than in the same hour last week, by a two-proportion z-test."""
+    """Accuracy is lower than in the same hour last week, by the same rules and a two-proportion z-test."""
     test, min_count = settings.last_week, settings.min_evaluations
     n, now = (recorded("route", what, test["over"]) for what in ("evaluations", "accuracy"))
     expr = (
         f"{now} offset {test['offset']} - {now} > {test['min_drop']}\n"
         f"and {DROP} > {test['confidence']}\n"
-        f"and {n} >= {min_count}\nand {n} offset {test['offset']} >= {min_count}"
+        f"and {n} >= {min_count}\nand {n} offset {test['offset']} >= {min_count}\n"
+        + unless_rules_changed(f"[{test['over']}]", f"[{test['over']}] offset {test['offset']}")
     )
     return _alert(
         "RightcallAccuracyDroppedSinceLastWeek",
@@ -313,14 +320,14 @@ def last_week(settings: Objectives) -> Rule:
 
 
 def version_worse(settings: Objectives) -> Rule:
-    """A version is worse than all others of the same time, by a two-proportion z-test."""
+    """A version is worse than all others of the same time, by the same rules and a two-proportion z-test."""
     test, min_count = settings.version, settings.min_evaluations
     n, own = (recorded("version", what, test["over"]) for what in ("evaluations", "accuracy"))
     others, other = (one.replace("rightcall_", "rightcall_other_") for one in (n, own))
     expr = (
         f"{other} - {own} > {test['min_drop']}\n"
         f"and {WORSE} > {test['confidence']}\n"
-        f"and {n} >= {min_count}\nand {others} >= {min_count}"
+        f"and {n} >= {min_count}\nand {others} >= {min_count}\n" + unless_rules_changed(f"[{test['over']}]")
     )
     return _alert(
         "RightcallVersionWorse",

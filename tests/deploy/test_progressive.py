@@ -13,7 +13,7 @@ import yaml
 from collector.cli import main
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
-from tests.deploy.programs import DEPLOY, must_run_python, program
+from tests.deploy.programs import DEPLOY, must_run, must_run_python, program
 from tests.deploy.prometheus_server import PrometheusServer
 from tests.waiting import wait_for
 
@@ -63,6 +63,45 @@ def test_too_few_runs_are_asked_again_and_never_fail() -> None:
         "stable",
         "canary",
     }
+
+
+def test_a_changed_rule_file_is_never_a_worse_version(tmp_path: Path) -> None:
+    """A stricter rule came with the canary: nearly all of its runs are by that, and few of the stable version's."""
+    hours = {
+        "1.4.0": ("0+1.9x1380 2622+0.8x180", "0+0.1x1380 138+0.2x180"),
+        "1.5.0": ("_x1380 0+0.8x180", "_x1380 0+0.2x180"),
+    }
+    counter = 'rightcall_evaluations_total{{rule="r", scorer="trajectory", service_version="{}", label="{}"}}'
+    runs = [
+        {"series": counter.format(version, label), "values": values}
+        for version, both in hours.items()
+        for label, values in zip(("pass", "fail"), both, strict=True)
+    ]
+    contents = [
+        [("aa", "1x1560")],  # the same rules throughout
+        [("aa", "1x1380 stale"), ("bb", "_x1380 1x180")],
+    ]
+    tests = [
+        {
+            "interval": "1m",
+            "input_series": runs
+            + [
+                {"series": f'rightcall_rules_info{{job="r", file="r.yaml", digest="{digest}"}}', "values": values}
+                for digest, values in digests
+            ],
+            "promql_expr_test": [
+                {
+                    "expr": filled_in(query, "r"),
+                    "eval_time": "1560m",
+                    "exp_samples": [{"labels": "{}", "value": -1 if len(digests) == 1 else 0}],
+                }
+                for query in queries()
+            ],
+        }
+        for digests in contents
+    ]
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump({"tests": tests}))
+    must_run([program("promtool"), "test", "rules", tmp_path / "test.yaml"])
 
 
 class Releases:
