@@ -16,7 +16,7 @@ from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 from scorers.quoting import json_line
 
-_SECRET = ("headers", "extra_body")
+_SECRET = ("headers", "extra_body", "properties")
 _URL = re.compile(r"^(\w[\w+.-]*://)(.*@)?([^?#]*)([?#].*)?$", re.DOTALL)
 
 
@@ -81,7 +81,9 @@ def shown_config(config: Config) -> dict[str, Any]:
 
 
 def _masked(shown: Any) -> Any:
-    """Leave out what may be a secret: values of headers and of extra keys of requests, user names and queries of URLs."""
+    """Leave out what may be a secret: values of headers, of extra keys of requests and of properties of Kafka, user names and
+    queries of URLs.
+    """
     if isinstance(shown, str):
         return _URL.sub(_masked_url, shown)
     if isinstance(shown, list):

@@ -127,6 +127,25 @@ def test_the_console_is_reached_with_a_token_from_a_secret(tmp_path: Path, monke
         ),
         ([*JUDGE, "config.judge.api_key=s3cret"], "reference that in judgeApiKey"),
         ([*JUDGE, "config.judge.headers.X-Api-Key=s3cret"], "from a Secret"),
+        *(
+            ([*(f"config.{other}" for other in others), f"config.{place}=s3cret"], f"config.{place}".replace("\\", ""))
+            for place, *others in (
+                ("exporters.otlp.logs.headers.Authorization", "exporters.otlp.logs.endpoint=a:1"),
+                ("service.handover.headers.x-token", "service.handover.endpoint=a:1"),
+                ("service.telemetry.traces.headers.authorization", "service.telemetry.traces.endpoint=a:1"),
+                ("service.telemetry.metrics.headers.api-key", "service.telemetry.metrics.endpoint=a:1"),
+                (r"exporters.kafka.properties.ssl\.key\.password", "exporters.kafka.brokers[0]=a"),
+                (r"exporters.kafka.properties.ssl\.key\.pem", "exporters.kafka.brokers[0]=a"),
+                (
+                    "exporters.kafka.auth.sasl.password",
+                    "exporters.kafka.brokers[0]=a",
+                    "exporters.kafka.auth.sasl.username=a",
+                    "exporters.kafka.auth.sasl.mechanism=PLAIN",
+                ),
+            )
+        ),
+        (["config.exporters.otlp.traces.endpoint=https://me:s3cret@tempo/v1"], "traces.endpoint would be readable"),
+        ([*JUDGE, "config.judge.endpoint=http://me:s3cret@a/v1"], "judge.endpoint would be readable"),
         (["judgeApiKey.secret=a"], "no judge to use it"),
         (["spool.enabled=true", "spool.sizeMiB=4096"], "Set volumeSize to 4633Mi or more, or sizeMiB to 1745 or less"),
         (["spool.enabled=true", "spool.volumeSize=big"], "is not an amount of memory or storage such as 512Mi or 2Gi"),
@@ -185,6 +204,17 @@ def test_secrets_come_by_reference() -> None:
     assert secret["valueFrom"] == {"secretKeyRef": {"name": "backend-token", "key": "authorization"}}
     config = yaml.safe_load(one(items, "ConfigMap", "agents-rightcall-config")["data"]["config.yaml"])
     assert config["exporters"]["otlp"]["headers"] == {"authorization": "${env:RIGHTCALL_HEADER_0}"}
+
+
+def test_files_with_secrets_and_public_certificates_may_be_named() -> None:
+    named = {
+        "config.receivers.otlp.protocols.grpc.auth.bearer_token_file": "/secrets/token",
+        "config.exporters.kafka.brokers[0]": "a",
+        r"config.exporters.kafka.properties.ssl\.ca\.pem": "public",
+        "config.exporters.otlp.endpoint": "https://tempo/v1/me@home",
+        "config.exporters.otlp.headers.x-team": "support",
+    }
+    render(*(part for name, value in named.items() for part in ("--set", f"{name}={value}")))
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,6 @@
 {{- if and .Values.autoscaling.targetUnreadMessages (ne .Values.routing "kafka") -}}
 {{- fail "autoscaling.targetUnreadMessages needs routing: kafka." -}}
 {{- end -}}
-{{- range $section := list "receivers" "exporters" -}}
-{{- $password := dig $section "kafka" "auth" "sasl" "password" "" $.Values.config -}}
-{{- if and $password (not (contains "${env:" $password)) -}}
-{{- fail (printf "config.%s.kafka.auth.sasl.password would be readable in a ConfigMap: write ${env:NAME} and set NAME in extraEnv from a Secret." $section) -}}
-{{- end -}}
-{{- end -}}
 {{- if and .Values.autoscaling.enabled (gt (int .Values.replicaCount) 1) -}}
 {{- fail "replicaCount and autoscaling.enabled are both set: the autoscaler controls the number of replicas. Leave replicaCount at 1." -}}
 {{- end -}}
@@ -71,31 +65,10 @@
 {{- fail (printf "%s is set by the chart: use rules and ports." $name) -}}
 {{- end -}}
 {{- end -}}
-{{- range $name, $value := dig "exporters" "otlp" "headers" (dict) .Values.config -}}
-{{- if and (regexMatch "(?i)authorization|api-?key|token|secret" $name) (not (contains "${env:" $value)) -}}
-{{- fail (printf "config.exporters.otlp.headers.%s would be readable in a ConfigMap: put it in a Secret and reference that in exporterHeaders." $name) -}}
-{{- end -}}
-{{- end -}}
+{{- include "rightcall.refuseSecrets" (dict "place" "config" "settings" .Values.config) -}}
 {{- range $protocol, $settings := dig "receivers" "otlp" "protocols" (dict) .Values.config -}}
-{{- $token := dig "auth" "bearer_token" "" (default dict $settings) -}}
-{{- if and $token (not (contains "${env:" $token)) -}}
-{{- fail (printf "config.receivers.otlp.protocols.%s.auth.bearer_token would be readable in a ConfigMap: write ${env:NAME} and set NAME in extraEnv from a Secret." $protocol) -}}
-{{- end -}}
 {{- if and (include "rightcall.hasLoadBalancer" $) (or (dig "tls" "" (default dict $settings)) (dig "auth" "" (default dict $settings))) -}}
 {{- fail "config.receivers has tls or auth, but routing is loadBalancer: the load balancers connect to the replicas in plain text. Restrict access with networkPolicy, or use routing: external." -}}
-{{- end -}}
-{{- end -}}
-{{- $adminToken := dig "admin" "auth" "bearer_token" "" .Values.config -}}
-{{- if and $adminToken (not (contains "${env:" $adminToken)) -}}
-{{- fail "config.admin.auth.bearer_token would be readable in a ConfigMap: write ${env:NAME} and set NAME in extraEnv from a Secret." -}}
-{{- end -}}
-{{- $judgeKey := dig "judge" "api_key" "" .Values.config -}}
-{{- if and $judgeKey (not (contains "${env:" $judgeKey)) -}}
-{{- fail "config.judge.api_key would be readable in a ConfigMap: put it in a Secret and reference that in judgeApiKey." -}}
-{{- end -}}
-{{- range $name, $value := dig "judge" "headers" (dict) .Values.config -}}
-{{- if and (regexMatch "(?i)authorization|api-?key|token|secret" $name) (not (contains "${env:" $value)) -}}
-{{- fail (printf "config.judge.headers.%s would be readable in a ConfigMap: write ${env:NAME} and set NAME in extraEnv from a Secret." $name) -}}
 {{- end -}}
 {{- end -}}
 {{- if and .Values.judgeApiKey.secret (not (dig "judge" "endpoint" "" .Values.config)) -}}
@@ -106,5 +79,26 @@
 {{- end -}}
 {{- if and .Values.serviceMonitor.enabled (eq .Values.mode "sidecar") -}}
 {{- fail "serviceMonitor.enabled is set, but mode is sidecar: there is no Service. Scrape the agents' pods on the port named metrics." -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Rejects what would be readable in a ConfigMap: a token, a key or a password that is written out, and one in a URL. */}}
+{{- define "rightcall.refuseSecrets" -}}
+{{- $secret := `(?i)\.auth\..*(token|password)$|\.api_key$|\.headers\..*(authorization|api-?key|token|secret)|\.properties\..*(password|secret|key\.pem)$` -}}
+{{- range $name, $value := .settings -}}
+{{- $place := printf "%s.%s" $.place $name -}}
+{{- if kindIs "map" $value -}}
+{{- include "rightcall.refuseSecrets" (dict "place" $place "settings" $value) -}}
+{{- else if and (kindIs "string" $value) (not (contains "${env:" (toString $value))) -}}
+{{- if or (and $value (regexMatch $secret $place)) (regexMatch "^[a-z]+://[^/?#]*@" $value) -}}
+{{- $fix := "write ${env:NAME} and set NAME in extraEnv from a Secret" -}}
+{{- if eq $.place "config.exporters.otlp.headers" -}}
+{{- $fix = "put it in a Secret and reference that in exporterHeaders" -}}
+{{- else if eq $place "config.judge.api_key" -}}
+{{- $fix = "put it in a Secret and reference that in judgeApiKey" -}}
+{{- end -}}
+{{- fail (printf "%s would be readable in a ConfigMap: %s." $place $fix) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}

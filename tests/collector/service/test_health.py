@@ -18,7 +18,10 @@ from collector.telemetry.metrics import Telemetry
 LOCAL = ["localhost", "LOCALHOST:13133", "127.0.0.1", "10.1.2.3:13133", "[::1]:13133", "[fe80::1]", "rightcall:13133",
          "rightcall.monitoring.svc.cluster.local:13133", "rightcall.monitoring.svc", "localhost."]  # fmt: skip
 SECRETS: dict[str, Any] = {
-    "receivers": {"otlp": {"protocols": {"grpc": {"auth": {"bearer_token": "s3cret-token"}}}}},
+    "receivers": {
+        "otlp": {"protocols": {"grpc": {"auth": {"bearer_token": "s3cret-token"}}}},
+        "kafka": {"brokers": ["k:9092"], "properties": {"ssl.key.password": "s3cret-password"}},
+    },
     "exporters": {
         "otlp": {
             "endpoint": "https://s3cret-user:s3c%2Fret@x:1/?key=s3cret",
@@ -68,6 +71,7 @@ def test_the_configuration_without_its_secrets() -> None:
     assert list(shown["exporters"]["otlp"]["headers"]) == ["authorization"]
     assert shown["exporters"]["otlp"]["endpoint"] == "https://…@x:1/?…"
     assert shown["judge"]["extra_body"] == {"user": "…"}
+    assert shown["receivers"]["kafka"]["properties"] == {"ssl.key.password": "…"}
     assert shown["spool"] == "memory"
 
 
