@@ -47,9 +47,14 @@
 {{- end -}}
 {{- if .Values.spool.enabled -}}
 {{- $volume := include "rightcall.mebibytes" .Values.spool.volumeSize | int64 -}}
-{{- $needed := add 128 (.Values.spool.sizeMiB | int64) (div (.Values.spool.sizeMiB | int64) 10) -}}
+{{- $beside := 128 -}}
+{{- $store := dig "runs" (dict) .Values.config -}}
+{{- if and (kindIs "map" $store) (hasPrefix "/var/lib/rightcall" (get $store "path" | default "/var/lib/rightcall")) -}}
+{{- $beside = add $beside (get $store "max_size_mib" | default 256 | int64) -}}
+{{- end -}}
+{{- $needed := add $beside (.Values.spool.sizeMiB | int64) (div (.Values.spool.sizeMiB | int64) 10) -}}
 {{- if lt $volume $needed -}}
-{{- fail (printf "spool.volumeSize %v is too small for spool.sizeMiB %v: the log of SQLite and requests on their way need room too. Set volumeSize to %vMi or more, or sizeMiB to %v or less." .Values.spool.volumeSize .Values.spool.sizeMiB $needed (max 0 (div (mul 10 (sub $volume 128)) 11))) -}}
+{{- fail (printf "spool.volumeSize %v is too small for spool.sizeMiB %v: the store of runs (config.runs), the log of SQLite and requests on their way need room too. Set volumeSize to %vMi or more, or sizeMiB to %v or less." .Values.spool.volumeSize .Values.spool.sizeMiB $needed (max 0 (div (mul 10 (sub $volume $beside)) 11))) -}}
 {{- end -}}
 {{- end -}}
 {{- $memory := dig "limits" "memory" "" .Values.resources -}}
