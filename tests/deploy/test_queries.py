@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.deploy.programs import DEPLOY, ROOT
+from tests.deploy.programs import DEPLOY, ROOT, must_run, program
 from tests.deploy.queries import (
     SCRAPE_LABELS,
     exported,
+    filled_in,
     grouped_labels,
     matched_labels,
     panel_expressions,
@@ -48,3 +50,27 @@ def test_every_own_metric_is_on_a_dashboard() -> None:
     shown = {series for _, expression in panel_expressions() for series in series_of(expression)}
     families = {re.sub(r"_(total|bucket|sum|count)$", "", name) for name in shown}
     assert FAMILIES - families <= {"up"}
+
+
+def test_scores_of_one_are_shown_as_one(tmp_path: Path) -> None:
+    """No percentile, which would be guessed to be 0.95 within the bucket from 0.9 to 1."""
+    mean, share = (query for name, query in panel_expressions() if name.endswith(": Score"))
+    labels = 'rule="r", route="", intent="", scorer="trajectory"'
+    series = {f"count{{{labels}}}": "0+1x60", f"sum{{{labels}}}": "0+1x60", f'bucket{{{labels}, le="1.0"}}': "0+1x60"}
+    series |= {f'bucket{{{labels}, le="{bound}"}}': "0x60" for bound in ("0.5", "0.9")}
+    test = {
+        "interval": "5s",
+        "input_series": [
+            {"series": f"rightcall_evaluation_score_{name}", "values": values} for name, values in series.items()
+        ],
+        "promql_expr_test": [
+            {"expr": filled_in(mean), "eval_time": "4m", "exp_samples": [{"labels": '{rule="r"}', "value": 1}]},
+            {
+                "expr": filled_in(share),
+                "eval_time": "4m",
+                "exp_samples": [{"labels": f'{{rule="r", le="{bound}"}}', "value": 0} for bound in ("0.5", "0.9")],
+            },
+        ],
+    }
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump({"tests": [test]}))
+    must_run([program("promtool"), "test", "rules", tmp_path / "test.yaml"])
