@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from prometheus_client import Counter
@@ -10,6 +11,8 @@ from collector.byte_cache import ByteCache
 from collector.scoring.kinds import Kind
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import OVERFLOW, Telemetry
+from scorers import Rule, RuleSet
+from scorers.rules.names import is_exact
 
 _COUNTED = ("pass", "fail")
 
@@ -132,12 +135,6 @@ class VerdictCounter:
     def _dimensions_of(self, verdict: Verdict) -> tuple[str, ...]:
         return self._telemetry.dimension_values(verdict.run.attributes) if self._telemetry.dimensions else ()
 
-    def _begin(self, series: tuple[str, ...], dimensions: tuple[str, ...]) -> None:
-        """Show both counters from the start, at 0: a rate cannot see a series born at 1."""
-        self._begun.add((*series, *dimensions))
-        for counted in _COUNTED:
-            self._telemetry.child(self._telemetry.evaluations, *series, counted, *dimensions)
-
     def _count_evaluations(self, counts: _Counts, verdict: Verdict, label: str) -> None:
         """``label`` is the label, with ``{}`` for the score's own; empty for the score's own as it is."""
         telemetry, run = self._telemetry, verdict.run
@@ -151,7 +148,8 @@ class VerdictCounter:
             series = (rule, route, intent, evaluation.name)
             labelled = (*series, *dimensions) if dimensions else series
             if labelled not in self._begun:
-                self._begin(series, dimensions)
+                self._begun.add(labelled)
+                _begin(telemetry, series, dimensions)
             labels = (*series, label.format(score.label) if label else score.label, *dimensions)
             _count(counts, telemetry.evaluations, labels)
             if score.value is not None and score.label in _COUNTED and not label:
@@ -161,3 +159,44 @@ class VerdictCounter:
 def _count(counts: _Counts, metric: Counter, labels: tuple[str, ...], *, shows_trace: bool = True) -> None:
     counts.counted.append(((metric, labels), shows_trace))
     counts.is_within_limits &= OVERFLOW not in labels
+
+
+def begin_counters(telemetry: Telemetry, rules: RuleSet, pause: Callable[[], None] | None = None) -> None:
+    """Show what rules in force can say from the start, at 0, as far as they name its labels.
+
+    These are the evaluations of a rule whose route and intent are exact, and the calls of tools that a rule forbids by name.
+    With dimensions it is nothing, since only runs have those. ``pause`` is called between rules.
+    """
+    if telemetry.dimensions:
+        return
+    for rule in (compiled.rule for compiled in rules.rules if not compiled.rule.shadow):
+        if pause is not None:
+            pause()
+        intent = "" if rule.match.intent is None and not rules.intents else rule.match.intent
+        if rule.match.route is not None and intent is not None and is_exact(rule.match.route) and is_exact(intent):
+            _begin_evaluations(telemetry, rule, str(rule.match.route), str(intent))
+        # Calls are counted by the rules of runs alone.
+        if rule.expect is not None and rule.scope == "run":
+            for name in filter(is_exact, rule.expect.forbid):
+                _begin_forbidden(telemetry, rule.name, str(name))
+
+
+def _begin_evaluations(telemetry: Telemetry, rule: Rule, route: str, intent: str) -> None:
+    if telemetry.has_room("route", route) and telemetry.has_room("intent", intent):
+        labels = rule.name, telemetry.label("route", route), telemetry.label("intent", intent)
+        if telemetry.has_room("route_intent", *labels) and telemetry.is_within("route_intent", *labels):
+            for ref in rule.scorers:
+                _begin(telemetry, (*labels, ref.name or ref.system), ())
+
+
+def _begin_forbidden(telemetry: Telemetry, rule: str, name: str) -> None:
+    if telemetry.has_room("tool", name):
+        tool = telemetry.label("tool", name)
+        if telemetry.has_room("rule_tool", rule, tool) and telemetry.is_within("rule_tool", rule, tool):
+            telemetry.child(telemetry.tool_calls, rule, tool, "forbidden")
+
+
+def _begin(telemetry: Telemetry, series: tuple[str, ...], dimensions: tuple[str, ...]) -> None:
+    """Show both counters from the start, at 0: a rate cannot see a series born at 1."""
+    for counted in _COUNTED:
+        telemetry.child(telemetry.evaluations, *series, counted, *dimensions)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from collector.config.model import Config
 from collector.config.yaml_documents import let_go, rule_paths, rule_versions
 from collector.errors import ConfigError
+from collector.results.verdict_counter import begin_counters
 from collector.scoring.rule_files import LoadedRules, load_rules
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
@@ -104,6 +105,7 @@ class RuleReload:
                     gauge.labels(*labels).set(rule.objective)
         for labels in before:
             gauge.remove(*labels)
+        begin_counters(self._telemetry, rules.set, pause)
 
 
 class _GiveWay:

@@ -339,6 +339,15 @@ class Telemetry:
         """
         return self._keep(name, values, MAX_COMBINATIONS * self._max_label_values)
 
+    def has_room(self, name: str, *values: str) -> bool:
+        """Whether there is a place for a label value, or for a combination, that a rule names and perhaps no run will have.
+
+        Half of the places are left to what runs have.
+        """
+        known = self._kept[name]
+        key, most = (values, MAX_COMBINATIONS) if len(values) > 1 else (values[0], 1)
+        return key in known or len(known) < most * self._max_label_values // 2
+
     def dimension_values(self, attributes: Mapping[str, Any]) -> tuple[str, ...]:
         """Returns the label values of the dimensions of a run with these attributes, "" for those that it lacks.
 

@@ -18,10 +18,10 @@ from prometheus_client.registry import Collector
 
 from collector.config.exporters import PrometheusExporterConfig
 from collector.exporters.prometheus import PrometheusExporter
-from collector.results.verdict_counter import VerdictCounter
+from collector.results.verdict_counter import VerdictCounter, begin_counters
 from collector.telemetry.metrics import MAX_COMBINATIONS, OVERFLOW, Telemetry
 from collector.transport.http_server import Receive, Scope, Send
-from scorers import FoundIntent
+from scorers import FoundIntent, RuleSet, compile_rules, parse_rules
 from tests.collector.verdicts import evaluation, verdict_of
 from tests.strategies import hostile_text
 from tests.waiting import PATIENCE, until
@@ -118,6 +118,62 @@ def test_pass_and_fail_are_there_from_the_first_verdict_on() -> None:
         family for family in counted(verdict_of("a")).registry.collect() if family.name == "rightcall_evaluations"
     ]
     assert {sample.labels["label"]: sample.value for sample in family.samples} == {"pass": 1, "fail": 0}
+
+
+def begun(rules: list[dict[str, Any]], telemetry: Telemetry, **more: Any) -> set[tuple[str, ...]]:
+    """The labels of what is counted of verdicts, all at 0, before any: rule, route and label of evaluations, rule and tool."""
+    file = parse_rules({"rules": [{"expect": {"forbid": []}, **rule} for rule in rules], **more})
+    begin_counters(telemetry, RuleSet(compile_rules(file), file.intents))
+    families = {family.name: family.samples for family in telemetry.registry.collect()}
+    samples = [*families["rightcall_evaluations"], *families["rightcall_tool_calls"]]
+    assert not any(sample.value for sample in samples)
+    assert not families["rightcall_label_overflow"]
+    keys = ("rule", "route", "intent", "scorer", "label", "tool", "outcome")
+    return {tuple(sample.labels[key] for key in keys if key in sample.labels) for sample in samples}
+
+
+def test_what_a_rule_can_say_is_there_before_its_first_verdict() -> None:
+    scorers = ["trajectory", {"system": "trajectory", "name": "second"}]
+    rule = {"name": "refund", "match": {"route": "/refund"}, "scorers": scorers}
+    assert begun([rule | {"expect": {"forbid": ["delete", "drop_*"]}}], Telemetry()) == {
+        ("refund", "/refund", "", scorer, label) for scorer in ("trajectory", "second") for label in ("pass", "fail")
+    } | {("refund", "delete", "forbidden")}
+    telemetry = Telemetry()
+    begun([{"name": "weather", "match": {"route": "/a"}}], telemetry)
+    counter = VerdictCounter(telemetry)
+    counter.count(verdict_of("a", run={"route": "/a"}))
+    counter.flush()
+    assert value(telemetry, "evaluations_total", **SERIES | {"route": "/a"}, label="pass") == 1, "on the same series"
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        ({"match": {"route": "/a*"}}, set()),
+        ({"match": {"agent": "helper"}}, set()),
+        ({"match": {"route": "/a"}, "shadow": True, "expect": {"forbid": ["delete"]}}, set()),
+        ({"match": {"agent": "helper"}, "expect": {"forbid": ["delete"]}}, {("r", "delete", "forbidden")}),
+        ({"scope": "trace", "expect": {"forbid": ["delete"]}}, set()),
+    ],
+    ids=str,
+)
+def test_nothing_is_begun_whose_labels_only_runs_tell(rule: dict[str, Any], found: set[tuple[str, ...]]) -> None:
+    assert begun([{"name": "r", **rule}], Telemetry()) == found
+    assert begun([{"name": "r", **rule}], Telemetry(dimensions=["service.version"])) == set()
+
+
+def test_the_intent_of_a_rule_is_empty_only_where_no_intents_are_looked_for() -> None:
+    intents = [{"name": "buy", "keywords": ["buy"]}]
+    assert begun([{"name": "r", "match": {"route": "/a"}}], Telemetry(), intents=intents) == set()
+    named = begun([{"name": "r", "match": {"route": "/a", "intent": "buy"}}], Telemetry(), intents=intents)
+    assert {labels[:3] for labels in named} == {("r", "/a", "buy")}
+
+
+def test_rules_leave_half_of_the_labels_to_runs() -> None:
+    rules = [{"name": f"r{n}", "match": {"route": f"/{n}"}, "expect": {"forbid": [f"tool{n}"]}} for n in range(10)]
+    telemetry = Telemetry(max_label_values=4)
+    assert {labels[0] for labels in begun(rules, telemetry)} == {"r0", "r1"}
+    assert [telemetry.label("route", route) for route in ("/a", "/b", "/c")] == ["/a", "/b", OVERFLOW]
 
 
 def test_a_whole_trace_is_not_counted_as_one_more_run() -> None:

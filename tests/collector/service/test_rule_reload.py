@@ -59,6 +59,24 @@ def test_rules_are_loaded_when_asked(watching: Watching) -> None:
     watching.run(scenario)
 
 
+def test_what_rules_forbid_is_counted_from_0_as_soon_as_they_are_in_force(watching: Watching) -> None:
+    def count(rule: str) -> float | None:
+        labels = {"rule": rule, "tool": "delete", "outcome": "forbidden"}
+        return watching.telemetry.registry.get_sample_value("rightcall_tool_calls_total", labels)
+
+    async def scenario() -> None:
+        assert (count("first"), count("second")) == (0, None)
+        watching.file.write_text(forbidding.format(name="second"))
+        watching.rules.ask()
+        await until(lambda: watching.names == ["second"])
+
+    forbidding = RULES.replace("any_order: []", "forbid: [delete]")
+    watching.file.write_text(forbidding.format(name="first"))
+    watching.rules.load()
+    watching.run(scenario)
+    assert count("second") == 0
+
+
 class _Failing(Watching):
     """Rules named ``bad`` meet a bug."""
 
