@@ -332,6 +332,22 @@ def test_helm_test_passes_against_a_running_collector() -> None:
         assert "serves metrics" in must_run([sys.executable, "-c", script])
 
 
+@pytest.mark.parametrize("case", ["kafka", "balanced", "gateway"])
+def test_helm_test_is_let_in_where_senders_and_scrapers_are_named(case: str) -> None:
+    named = [f"networkPolicy.{who}From[0].podSelector.matchLabels.app=mine" for who in ("senders", "scrapers")]
+    sets = [part for option in ("networkPolicy.enabled=true", *named) for part in ("--set", option)]
+    items = render("--values", CHART / "ci" / f"{case}-values.yaml", *sets)
+    labels = one(items, "Pod")["metadata"]["labels"]
+    peers = [
+        [peer["podSelector"]["matchLabels"].items() for peer in rule["from"]]
+        for item in items
+        if item["kind"] == "NetworkPolicy"
+        for rule in item["spec"]["ingress"]
+    ]
+    closed = [found for found in peers if not any(selector <= labels.items() for selector in found)]
+    assert len(closed) == (case == "balanced"), "OTLP of the replicas behind balancers, which take the test's request"
+
+
 def test_another_chart_takes_the_sidecar_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(Path(__file__).parent / "sidecar_app", tmp_path / "app")
     shutil.copytree(CHART, tmp_path / "app" / "charts" / "rightcall")

@@ -39,6 +39,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: load-balancer
 {{- end -}}
 
+{{- define "rightcall.testSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "rightcall.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: test
+{{- end -}}
+
 {{- define "rightcall.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "rightcall.fullname" .) .Values.serviceAccount.name -}}
