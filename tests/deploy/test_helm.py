@@ -321,6 +321,13 @@ def test_the_operator_gets_our_rules(tmp_path: Path) -> None:
         assert dashboards[path.name] == path.read_text("utf-8")
 
 
+def test_the_job_is_rightcall_under_any_name() -> None:
+    """RightcallDown asks for jobs whose name contains it."""
+    items = render("--set", "nameOverride=agents", "--set", "serviceMonitor.enabled=true")
+    labels = one(items, "Service", "agents-replicas")["metadata"]["labels"]
+    assert labels[one(items, "ServiceMonitor")["spec"]["jobLabel"]] == "rightcall"
+
+
 def test_helm_test_passes_against_a_running_collector() -> None:
     with CollectorProcess("rules: []\n", None) as process:
         ports = [f"--set=ports.http={process.http}", f"--set=ports.metrics={process.metrics_port}"]
