@@ -96,6 +96,7 @@ def test_the_console_is_reached_with_a_token_from_a_secret(tmp_path: Path, monke
     ("options", "words"),
     [
         (["replicaCount=3"], "Several replicas need routing"),
+        (["replicaCount=null"], "Several replicas need routing"),
         (["autoscaling.enabled=true"], "Several replicas need routing"),
         (["routing=external", "autoscaling.enabled=true", "replicaCount=3"], "the autoscaler controls the number"),
         (
@@ -251,6 +252,13 @@ def test_the_install_line_delivers_to_the_backend_that_it_names(tmp_path: Path) 
             assert process.stop() == 0
             assert "dropped" not in process.log
             assert "failed" not in process.log
+
+
+@pytest.mark.parametrize(("case", "kind"), [("kafka", "Deployment"), ("balanced", "StatefulSet")])
+def test_an_autoscaler_of_another_chart_keeps_its_number_of_replicas(case: str, kind: str) -> None:
+    values = "--values", str(CHART / "ci" / f"{case}-values.yaml")
+    without = "--set", "replicaCount=null,autoscaling.enabled=false,podDisruptionBudget.enabled=true"
+    assert "replicas" not in one(render(*values, *without), kind)["spec"]
 
 
 def test_load_balancers_find_the_replicas() -> None:

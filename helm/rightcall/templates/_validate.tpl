@@ -1,6 +1,6 @@
 {{/* Rejects contradictory values that the schema cannot detect. */}}
 {{- define "rightcall.validate" -}}
-{{- $many := or (gt (int .Values.replicaCount) 1) .Values.autoscaling.enabled -}}
+{{- $many := or (not .Values.replicaCount) (gt (int .Values.replicaCount) 1) .Values.autoscaling.enabled -}}
 {{- if and .Values.rules .Values.existingRules.configMap -}}
 {{- fail "rules and existingRules.configMap are both set: use one of them." -}}
 {{- end -}}
