@@ -11,11 +11,10 @@ With a spool, what one step accepts and produces is recorded in one transaction,
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, count
 from typing import Final
 
-from collector import dialects
 from collector.assembly.assembler import Assembler, Occupied
 from collector.assembly.conversations import ConversationRun, Conversations
 from collector.assembly.refused_traces import RefusedTraces
@@ -28,20 +27,16 @@ from collector.delivery.batch import Batch
 from collector.delivery.hold import HoldQueue
 from collector.delivery.sending_queue import Outgoing
 from collector.errors import CollectorError
-from collector.judging import recorded_content
 from collector.judging.queue import JudgeQueue
-from collector.model.genai_span import GenAISpan, Role
-from collector.model.span import LogRecord, Span
 from collector.otlp import lazy
-from collector.otlp.decode import Decoder
 from collector.otlp.structure import Structure
+from collector.reader import reader_for
 from collector.reconstruction.reconstruct import ContextSettings
-from collector.request_pipeline import Reader, RequestPipeline, Steps
-from collector.results.hidden import log_reader, span_reader
+from collector.request_pipeline import RequestPipeline, Steps
 from collector.results.redaction import Redaction
 from collector.results.results import Results
 from collector.scoring.rule_files import LoadedRules
-from collector.scoring.select_and_score import TENANT_ATTRIBUTES, Scoring
+from collector.scoring.select_and_score import Scoring
 from collector.scoring.verdict import Verdict
 from collector.storage.journal import Journal
 from collector.storage.offsets import Offsets, Origin, Partition
@@ -54,8 +49,6 @@ from collector.verdict_output import Archive, VerdictOutput
 
 _log = logging.getLogger(__name__)
 _WHILE_FULL: Final = 0.05  # seconds after which it is looked whether the sending queue has room again
-_ReadSpan = Callable[[Span], GenAISpan | None]
-_ReadLog = Callable[[LogRecord], GenAISpan | None]
 
 
 class Pipeline:
@@ -152,24 +145,8 @@ class Pipeline:
         )
         if self._requests.seen_from is not None:
             self._conversation_pipeline.collect(all_runs=self._traces.rules.collects_runs)
-        # The decoder skips every other attribute. What is asked for here is paid for with each span of an agent.
-        attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.set.attributes, self._dimensions)
-        prefixes = dialects.ATTRIBUTE_PREFIXES
-        read_span: _ReadSpan = dialects.read_span
-        read_log: _ReadLog = dialects.read_log
-        if reads_content:  # costly, and used by nothing else
-            read_span, read_log = recorded_content.read_span, recorded_content.read_log
-            attributes, prefixes = attributes | recorded_content.ATTRIBUTES, (*prefixes, *recorded_content.PREFIXES)
-        if rules.reads_all_attributes:
-            prefixes = ("",)
-        if self._dimensions:
-            read_span = _with_attributes(self._dimensions, read_span)
-        if self._redaction.hides_attributes:
-            read_span, read_log = span_reader(read_span, self._redaction), log_reader(read_log, self._redaction)
-        self._requests.reader = Reader(
-            Decoder(attributes, prefixes, dialects.SCOPES, dialects.SHAPE_MARKERS, dialects.READING),
-            read_span,
-            read_log,
+        self._requests.reader = reader_for(
+            rules, self._context, self._redaction, self._dimensions, content=reads_content
         )
 
     # ---- in: called by receivers
@@ -393,15 +370,3 @@ class Pipeline:
         for trace, due in self._assembler.due(now):
             self._traces.release_if_complete(trace, due)
             yield
-
-
-def _with_attributes(names: Sequence[str], read_span: _ReadSpan) -> _ReadSpan:
-    """Returns a reader that leaves these attributes on a model's requests, of which others are not needed."""
-
-    def read(span: Span) -> GenAISpan | None:
-        genai_span = read_span(span)
-        if genai_span is not None and genai_span.role is Role.MODEL:
-            genai_span.attributes = {name: span.attributes[name] for name in names if name in span.attributes}
-        return genai_span
-
-    return read

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from collector import dialects
 from collector.assembly.assembler import Assembler, Disposition, Occupied
@@ -19,10 +19,9 @@ from collector.component import ExportRequest, Rejected, Signal
 from collector.delivery.hold import HoldQueue
 from collector.errors import DecodeError
 from collector.model.genai_span import AGENT, BY_SHAPE, IGNORED, OTHER, UNREAD, GenAISpan
-from collector.model.span import LogRecord, Span
 from collector.otlp import lazy
-from collector.otlp.decode import Decoder
 from collector.otlp.structure import Envelope, Items, Structure
+from collector.reader import Reader
 from collector.results.redaction import Redaction
 from collector.storage.journal import Journal, JournaledScope
 from collector.storage.offsets import Offsets, Origin
@@ -37,14 +36,6 @@ _SPAN_ID_SIZE: Final = 8
 
 Steps = Generator[None, None, Rejected]
 """The steps of taking one request in, and what of it was rejected."""
-
-
-class Reader(NamedTuple):
-    """What is read of spans and log records, and how."""
-
-    decoder: Decoder
-    span: Callable[[Span], GenAISpan | None]
-    log: Callable[[LogRecord], GenAISpan | None]
 
 
 class _ReadScope:
