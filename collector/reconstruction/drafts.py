@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, Literal
 
+from collector.model import semconv
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Resource
 from collector.payloads.refusals import Refusal
@@ -197,3 +198,10 @@ def latest_start(start_ns: int) -> int:
     JavaScript clocks truncate starts to whole milliseconds, so such a start may be up to a millisecond later.
     """
     return start_ns + 999_999 if start_ns % 1_000_000 == 0 else start_ns
+
+
+def clock_of(resource: Resource | None) -> object:
+    """Returns what identifies the clock that stamped the spans of a resource."""
+    # None for every resource that names no host: these count as one clock.
+    attributes = {} if resource is None else resource.attributes
+    return next((attributes[name] for name in semconv.HOST_NAMES if name in attributes), None)

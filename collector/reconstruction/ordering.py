@@ -17,10 +17,8 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Final, Literal, NamedTuple
 
-from collector.model import semconv
 from collector.model.genai_span import GenAISpan
-from collector.model.span import Resource
-from collector.reconstruction.drafts import DraftCall, begin_ns, latest_start
+from collector.reconstruction.drafts import DraftCall, begin_ns, clock_of, latest_start
 
 MAX_COMPARED: Final = 64
 """How many calls are compared in pairs; where more are in doubt, no order is tried."""
@@ -284,10 +282,3 @@ def _extensions(
         if not any(precedes(other, unit) for other in others):
             for rest in _extensions(others, precedes):
                 yield [unit, *rest]
-
-
-def clock_of(resource: Resource | None) -> object:
-    """Returns what identifies the clock that stamped the spans of a resource."""
-    # None for every resource that names no host: these count as one clock.
-    attributes = {} if resource is None else resource.attributes
-    return next((attributes[name] for name in semconv.HOST_NAMES if name in attributes), None)

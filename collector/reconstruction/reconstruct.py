@@ -16,11 +16,11 @@ from collector.payloads.values import limit_parsing
 from collector.reconstruction.ancestry import Ancestry, without_nodes
 from collector.reconstruction.context import ContextSettings, context_of
 from collector.reconstruction.doubts import AWAITED, call_doubts, run_doubts
-from collector.reconstruction.drafts import DraftCall, RunSpans
+from collector.reconstruction.drafts import DraftCall, RunSpans, clock_of
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.merging import merge_calls
-from collector.reconstruction.ordering import assign_steps, clock_of, contradicting_clocks
+from collector.reconstruction.ordering import assign_steps, contradicting_clocks
 from collector.reconstruction.runs import group_runs
 from scorers.rules.intents import FoundIntent
 from scorers.trajectory import Doubt, ToolCall, Trajectory
