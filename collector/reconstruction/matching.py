@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import BY_SHAPE, GenAISpan
-from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, is_broken
+from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, is_broken, latest_start
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 from collector.reconstruction.tool_names import is_mcp, is_prefixed
 
@@ -227,3 +228,23 @@ def _unite(call: DraftCall, request: RequestedCall) -> None:
         _is_wrapped(call, request) or _is_unwrapped(call, request)
     ):
         call.arguments, call.arguments_text = request.arguments, None
+
+
+def assign_responses(calls: Iterable[DraftCall], run: RunSpans) -> None:
+    """Assign responses if outputs were not captured. Two calls have different ones only where a model was asked after the
+    first began, and before the second did, and either had answered by then, or was asked when all calls so far had ended:
+    tools may run while an answer streams (Claude Code), or beside a request that has nothing to do with them.
+    """
+    # A request that runs the tools itself covers several turns.
+    around = {spans[0].parent_span_id for spans in run.executions}
+    requests = sorted([(model.start_ns, model.end_ns) for model in run.models if model.span_id not in around])
+    starts = [start for start, _ in requests]
+    response, begun, ended = -1, 0, 0
+    for call in sorted(calls, key=lambda call: call.start_ns):
+        start_ns = latest_start(call.start_ns)
+        asked = bisect_right(starts, start_ns)
+        since = requests[bisect_left(starts, begun) : asked]
+        if response < 0 or any(answered <= start_ns or start >= ended for start, answered in since):
+            response = asked - 1
+        call.response = response
+        begun, ended = call.start_ns, max(ended, call.start_ns, call.end_ns)

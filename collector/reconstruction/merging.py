@@ -32,11 +32,10 @@ from collector.reconstruction.drafts import (
     by_start,
     is_broken,
     is_of_parser,
-    latest_start,
 )
 from collector.reconstruction.duplicates import without_steps
 from collector.reconstruction.known_calls import KnownCalls
-from collector.reconstruction.matching import CLASSES, match
+from collector.reconstruction.matching import CLASSES, assign_responses, match
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
     RequestedCall,
@@ -68,7 +67,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         if _may_lack_requests(run, models, requested):
             requested += _unrequested(run, known, history, calls, requested)
         if calls and not requested:
-            _assign_responses(calls, models)
+            assign_responses(calls, run)
             apply_told_in_order(calls, models if run.turns_are_ordered else ())
         checkpoint()
         calls += calls_without_span(run, models, requested, history)
@@ -381,13 +380,3 @@ def _without_repeated(spans: Sequence[GenAISpan]) -> Sequence[GenAISpan]:
         if has_failed or span.parent_span_id in repeated:
             repeated.add(span.span_id)
     return [span for span in spans if span.span_id not in repeated]
-
-
-def _assign_responses(calls: Iterable[DraftCall], models: Iterable[GenAISpan]) -> None:
-    """Assign responses if outputs were not captured: a call followed the last response before it started."""
-    responses = sorted((model.end_ns, model.start_ns) for model in models)
-    for call in calls:
-        start_ns = latest_start(call.start_ns)
-        turn = bisect_right(responses, (start_ns, start_ns)) - 1
-        if turn >= 0:
-            call.response = turn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import agent_span, model_span, result, run_of, tool_span
+from tests.builders import agent_span, called, doubts, model_span, result, run_of, tool_span
 
 
 @pytest.mark.parametrize(("at", "matched"), [(10, "c1"), (50, "c2")])
@@ -53,3 +53,31 @@ def test_a_value_without_a_name_is_the_argument_of_an_equal_request_of_the_tool(
     other = model_span([("c2", "find", {"where": "red shoes"})], 3, at=100, lasting=5)
     run = run_of(agent_span(), asked, *values, other, tool_span("find", None, 20, at=110, lasting=5, attributes=value))
     assert sum(call.arguments is None for call in run.trajectory.calls) == 2  # which of the two it is, nothing tells
+
+
+@pytest.mark.parametrize(
+    ("requests", "is_ordered"),
+    [
+        ([(10, 80)], False),
+        ([(10, 100)], False),  # tools run while the answer streams
+        ([(10, 80), (20, 94.5)], False),  # it was asked before either call began
+        ([(10, 80), (93, 300)], False),  # or while one ran, and had not answered before the other did
+        ([(10, 80), (94.2, 94.8)], True),
+        ([(10, 80), (93, 94.8)], True),
+        ([(10, 80), (94.5, 300)], True),  # when the first had ended, and its answer streams
+    ],
+)
+def test_without_content_two_calls_are_of_two_turns_where_a_model_was_asked_in_between(
+    requests: list[tuple[float, float]], is_ordered: bool
+) -> None:
+    models = [model_span((), 10 + n, at=at, lasting=end - at) for n, (at, end) in enumerate(requests)]
+    shown = [tool_span("pay", None, 2, at=90, lasting=4), tool_span("mail", None, 3, at=95, lasting=4)]
+    run = run_of(agent_span(), *models, *shown, model_span((), 20, at=400))
+    assert called(run) == ["pay", "mail"]
+    assert ("uncertain_order" in doubts(run)) is not is_ordered
+
+
+def test_without_content_a_request_that_runs_the_tools_itself_says_nothing_of_their_turns() -> None:
+    around = [model_span((), 10, at=10, lasting=200), model_span((), 11, 10, at=20, lasting=5)]
+    shown = [tool_span("pay", None, 2, 10, at=90, lasting=4), tool_span("mail", None, 3, 10, at=95, lasting=4)]
+    assert "uncertain_order" in doubts(run_of(agent_span(), *around, *shown))
