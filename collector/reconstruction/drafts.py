@@ -52,7 +52,7 @@ class RunSpans:
     turns_are_ordered: bool
     """False if nothing tells which of its model requests came first."""
     repeated: Collection[bytes]
-    """Span ids of executions that may be other executions of the run, recorded by a second instrumentation."""
+    """Span ids of executions that may be records of other calls of the run."""
     nameless: list[GenAISpan]
     """Executions of which the tool's name was not recorded."""
     has_unrecorded_calls: bool

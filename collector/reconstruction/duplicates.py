@@ -173,15 +173,24 @@ def _likeness(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int
         return None
     if not are_timed and not (is_another and (has_same_id or agreement == 0)):
         return None
+    # What was exported twice has the same times. Else providers use ids again, and branches of a graph run at once.
+    if not is_another and _distance(one[0], other[0]):
+        return None
     return (not has_same_id, agreement or 0, _distance(one[0], other[0]))
 
 
 def _doubtful(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int, ...] | None:
-    """As `_likeness`, of calls whose arguments differ: each library may have written them in its own way."""
+    """As `_likeness`, of calls whose arguments differ: each library may have written them in its own way; and of calls of one
+    library with one id, which a provider may have used again.
+    """
     ids, other_ids = _ids(one), _ids(other)
-    if (ids and other_ids) or not _may_be_one_call(one, other):
+    if not _may_be_one_call(one, other):
         return None
     is_another = _instrumentations(one).isdisjoint(_instrumentations(other))
+    if not is_another and not ids.isdisjoint(other_ids):
+        return (_distance(one[0], other[0]),) if _agreement(one, other) is not None else None
+    if ids and other_ids:
+        return None
     return (_distance(one[0], other[0]),) if is_another and _agreement(one, other) is None else None
 
 

@@ -16,8 +16,8 @@ class CallIds:
     """The ids of the calls that spans requested, executed, and were told of: messages prove by them what belongs together."""
 
     def __init__(self, *runs: RunSpans) -> None:
-        self._requested: set[str | None] = set()
-        self._known: set[str | None] = set()
+        self._requested: dict[str, RequestedCall] = {}
+        self._known: set[str] = set()
         self._unread = list(runs)
 
     def add(self, run: RunSpans) -> None:
@@ -25,13 +25,13 @@ class CallIds:
         self._unread.append(run)
 
     @property
-    def requested(self) -> set[str | None]:
-        """The ids of what was requested."""
+    def requested(self) -> dict[str, RequestedCall]:
+        """What was requested, by id."""
         self._read()
         return self._requested
 
     @property
-    def known(self) -> set[str | None]:
+    def known(self) -> set[str]:
         """The ids of what was executed, or told of."""
         self._read()
         return self._known
@@ -41,15 +41,25 @@ class CallIds:
         unread, self._unread = self._unread, []
         for run in unread:
             if run.models:
-                self._requested |= {call.id for call in requested_calls(sorted(run.models, key=by_start))} - {None}
-            self._known |= {execution[0].call_id for execution in run.executions} - {None}
+                calls = requested_calls(sorted(run.models, key=by_start))
+                self._requested |= {call.id: call for call in calls if call.id is not None}
+            self._known |= {call_id for spans in run.executions if (call_id := spans[0].call_id) is not None}
             for model in run.models:
                 if model.history is not None:
-                    self._known |= {call.id for call in calls_in_history(model.history)} - {None}
+                    self._known |= {call.id for call in calls_in_history(model.history) if call.id is not None}
 
     def match(self, other: CallIds) -> bool:
         """Whether one of the two requested what the other executed or was told of."""
-        return not self.requested.isdisjoint(other.known) or not self.known.isdisjoint(other.requested)
+        common = self.requested.keys() & other.known | self.known & other.requested.keys()
+        return any(self.means_same(other, call_id) for call_id in common)
+
+    def means_same(self, other: CallIds, call_id: str) -> bool:
+        """Whether an id is not of two calls: some providers number the calls of each answer, and begin anew in the next."""
+        one, another = self.requested.get(call_id), other.requested.get(call_id)
+        if one is None or another is None:
+            return True
+        is_unknown = one.arguments is None or another.arguments is None
+        return one.name == another.name and (is_unknown or one.arguments == another.arguments)
 
 
 class Owners:
@@ -60,12 +70,14 @@ class Owners:
         # runs are mutable and not hashable.
         self._requested: dict[str | None, dict[int, RunSpans]] = {}
         self._known: dict[str | None, dict[int, RunSpans]] = {}
+        self._ids: dict[int, CallIds] = {}
         for run in runs:
             checkpoint()
-            ids = CallIds(run)
-            for by_id, found in ((self._requested, ids.requested), (self._known, ids.known)):
-                for call_id in found:
-                    by_id.setdefault(call_id, {})[id(run)] = run
+            ids = self._ids[id(run)] = CallIds(run)
+            for call_id in ids.requested:
+                self._requested.setdefault(call_id, {})[id(run)] = run
+            for call_id in ids.known:
+                self._known.setdefault(call_id, {})[id(run)] = run
 
     def requesters(self, call_id: str | None) -> list[RunSpans]:
         """Returns the runs that requested the call of this id."""
@@ -76,9 +88,11 @@ class Owners:
         found: dict[int, RunSpans] = {}
         if not (self._requested or self._known):
             return []
-        for by_id, wanted in ((self._requested, ids.known), (self._known, ids.requested)):
-            for call_id in wanted:
-                found |= by_id.get(call_id, {})
+        proofs = [(call_id, self._requested) for call_id in ids.known]
+        proofs += [(call_id, self._known) for call_id in ids.requested]
+        for call_id, by_id in proofs:
+            runs = by_id.get(call_id, {})
+            found |= {at: run for at, run in runs.items() if self._ids[at].means_same(ids, call_id)}
         return list(found.values())
 
 

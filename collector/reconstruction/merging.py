@@ -132,7 +132,7 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
         for call in calls:
             if call.span_id in run.repeated:
                 call.doubt = "uncertain_duplicate"
-                call.evidence = "another instrumentation recorded one like it at the same time"
+                call.evidence = "another span may be a record of the same call"
     if run.enclosing:
         for call in calls:
             call.enclosing_id = run.enclosing.get(call.span_id or b"")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Resource, Span
-from tests.builders import agent_span, called, model_span, run_of, runs_of, span, span_id, tool_span
+from tests.builders import agent_span, called, doubts, model_span, run_of, runs_of, span, span_id, tool_span
 
 
 def second_tool(name: str, arguments: Any, number: int, parent: int, at: float, lasting: float, **more: Any) -> Span:
@@ -103,6 +103,22 @@ def test_a_call_exported_twice_under_other_span_ids_is_one() -> None:
     retried = tool_span("pay", {"n": 1}, 4, at=70, lasting=50, call_id="c1")
     assert called(run_of(agent_span(), first, again)) == ["pay"]
     assert called(run_of(agent_span(), first, retried)) == ["pay", "pay"]
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        (tool_span("search", {"q": 1}, 3, at=11, lasting=50, call_id="functions.search:0"), ["uncertain_duplicate"]),
+        (tool_span("search", {"q": 2}, 3, at=11, lasting=50, call_id="functions.search:0"), []),
+        (tool_span("search", {"q": 1}, 3, at=70, lasting=50, call_id="functions.search:0"), []),
+    ],
+    ids=["alike", "other arguments", "later"],
+)
+def test_calls_of_one_library_may_be_two_where_a_provider_uses_an_id_again(second: Span, expected: list[str]) -> None:
+    """Kimi numbers the calls of each answer, and branches of a graph run at once."""
+    first = tool_span("search", {"q": 1}, 2, at=10, lasting=50, call_id="functions.search:0")
+    run = run_of(agent_span(), first, second)
+    assert (called(run), doubts(run)) == (["search", "search"], expected)
 
 
 def test_records_with_other_arguments_at_the_same_time_may_be_one_call() -> None:

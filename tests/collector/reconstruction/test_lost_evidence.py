@@ -126,6 +126,27 @@ def test_an_execution_without_a_name_may_be_a_call_of_any_tool() -> None:
     assert (called(run), doubts(run)) == (["find"], ["unrecorded_calls"])
 
 
+@pytest.mark.parametrize("ids", [("call_0", "call_0"), ("a", "b")], ids=["used again", "unique"])
+def test_an_id_that_a_provider_uses_again_does_not_tell_whose_spans_are_below_a_missing_agent(
+    ids: tuple[str, str],
+) -> None:
+    def spans_of(name: str, call_id: str, parent: int) -> list[Span]:
+        told = [user("go"), asked((call_id, name, {})), result(call_id, "ok")]
+        return [
+            model_span([(call_id, name, {})], parent + 1, parent, at=10, lasting=5, input_messages=[user("go")]),
+            tool_span(name, {}, parent + 2, parent, at=20, call_id=call_id),
+            model_span((), parent + 3, parent, at=40, input_messages=told),
+        ]
+
+    run = run_of(
+        span("POST /", 1, lasting=900),
+        *spans_of("pay", ids[0], 20),  # the span of this agent was lost
+        agent_span("searcher", 10, 1, at=1),
+        *spans_of("search", ids[1], 10),
+    )
+    assert "uncertain_owner" in doubts(run)
+
+
 def test_a_missing_span_whose_children_nothing_claims_may_be_a_call() -> None:
     run = run_of(
         span("agent", 1, lasting=200), tool_span("look", number=3, parent=9), tool_span("send", number=4, at=20)
