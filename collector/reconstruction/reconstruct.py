@@ -153,7 +153,7 @@ def _rebuild(
     for run_spans in groups if known.lacking else ():
         run_spans.has_unrecorded_calls |= id(run_spans.parent) in known.lacking
     checkpoint()
-    lost = _unexplained(ancestry, groups, drafts)
+    unexplained = _unexplained(ancestry, groups, drafts)
     # Of all spans: the messages of one run may tell of the calls of another.
     hidden = NOTHING_HIDDEN.union(*[span.content.hidden for span in genai_spans if span.content is not None])
     runs: list[Run] = []
@@ -173,7 +173,7 @@ def _rebuild(
         if run_spans.anchor is not None and run_spans.anchor.remote_parent:
             run_spans.has_unseen_caller = ancestry.has_unseen_caller(run_spans.anchor)
         checkpoint()
-        doubts = run_doubts(run_spans, calls, context, lost) + call_doubts(calls, unordered)
+        doubts = run_doubts(run_spans, calls, context, unexplained[at]) + call_doubts(calls, unordered)
         runs.append(Run(
             trace_id, run_spans.anchor_id, None if run_spans.parent is None else run_spans.parent.anchor_id,
             context.agent, context.conversation_id, context.route, context.intent, context.user_input, context.response_id,
@@ -212,16 +212,20 @@ def _wrong_clocks(
 
 
 def _unexplained(
-    ancestry: Ancestry, groups: Iterable[RunSpans], drafts: Iterable[Iterable[DraftCall]]
-) -> frozenset[bytes]:
-    """Returns the missing spans that are neither known to be of a run nor the span of a call that messages tell of."""
+    ancestry: Ancestry, groups: Sequence[RunSpans], drafts: Sequence[Sequence[DraftCall]]
+) -> list[frozenset[bytes]]:
+    """Returns for each run the missing spans that are neither a run's nor the span of a call that messages tell of."""
     missing = ancestry.missing_parents()
+    nothing = frozenset[bytes]()
     if not missing:
-        return frozenset()
-    adopted = frozenset().union(*(run.adopted for run in groups))
-    # A call without a span explains one missing span. Which one nothing tells, so they are only counted.
-    told = sum(call.known_by == "result" for calls in drafts for call in calls)
-    return frozenset(missing - adopted) if len(missing - adopted) > told else frozenset()
+        return [nothing] * len(groups)
+    left = frozenset(missing - frozenset().union(*(run.adopted for run in groups)))
+    # A call without a span explains one missing span. Which one nothing tells, so they are only counted: in another run
+    # only where tools leave spans, for a call that never has one explains nothing.
+    told = [sum(call.known_by == "result" for call in calls) for calls in drafts]
+    shared = [count if run.executions else 0 for run, count in zip(groups, told, strict=True)]
+    of_all = sum(shared)
+    return [left if len(left) > of_all - part + own else nothing for own, part in zip(told, shared, strict=True)]
 
 
 def _start_of(run_spans: RunSpans) -> int:

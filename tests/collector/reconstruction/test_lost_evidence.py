@@ -126,6 +126,34 @@ def test_an_execution_without_a_name_may_be_a_call_of_any_tool() -> None:
     assert (called(run), doubts(run)) == (["find"], ["unrecorded_calls"])
 
 
+@pytest.mark.parametrize(
+    ("own", "shown", "expected"),
+    [
+        (False, False, ["missing_span"]),  # what never has a span in another run explains nothing
+        (False, True, []),  # it may be the span of that call
+        (True, False, []),
+    ],
+    ids=["of another run", "of a run with spans", "of its own"],
+)
+def test_a_call_that_messages_tell_of_is_that_of_a_missing_span(own: bool, shown: bool, expected: list[str]) -> None:
+    def told_call(number: int, parent: int, at: float) -> list[Span]:
+        told = [user("go"), asked(("c1", "web", {})), result("c1", "fine")]
+        first = model_span([("c1", "web", {})], number, parent, at=at, input_messages=[user("go")])
+        return [first, model_span((), number + 1, parent, at=at + 40, input_messages=told)]
+
+    _, last = runs_of(
+        span("POST /", 1, lasting=900),
+        agent_span("one", 10, 1, at=1, lasting=100),
+        *([] if own else told_call(11, 10, 10)),
+        *([tool_span("look", {}, 13, 10, at=60)] if shown else []),
+        agent_span("two", 20, 1, at=200, lasting=100),
+        *(told_call(21, 20, 205) if own else []),
+        tool_span("note", {}, 23, 20, at=210),
+        span("POST http://pay", 25, 24, at=260),  # the span of the tool that sent it was lost
+    )
+    assert [name for name in doubts(last) if name == "missing_span"] == expected
+
+
 @pytest.mark.parametrize("ids", [("call_0", "call_0"), ("a", "b")], ids=["used again", "unique"])
 def test_an_id_that_a_provider_uses_again_does_not_tell_whose_spans_are_below_a_missing_agent(
     ids: tuple[str, str],
