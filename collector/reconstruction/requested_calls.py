@@ -16,7 +16,7 @@ from collector.payloads.messages import ToolCallPart, tool_call_parts
 from collector.payloads.offered_tools import FITS, Fit
 from collector.payloads.tool_results import ResultStatus, ToolResult
 from collector.payloads.values import Arguments, are_several_objects, parse_arguments, parse_json
-from collector.reconstruction.drafts import DraftCall, by_start, latest_start
+from collector.reconstruction.drafts import DraftCall, by_start, clock_of, latest_start
 
 MAX_REQUESTED: Final = 10_000
 """How many calls requested by the models of one run are read; where there are more, calls are unrecorded."""
@@ -204,21 +204,31 @@ def in_causal_order(models: Sequence[GenAISpan]) -> tuple[list[GenAISpan], bool]
 
 
 def were_asked_at_once(requested: Iterable[RequestedCall], inside: Collection[bytes]) -> bool:
-    """Whether two requests to models that asked for calls ran at once by one clock, as those of a graph's parallel branches do:
-    neither was told what came of the other's calls. ``inside`` are the ids of requests that tools made.
+    """Whether two requests to models that asked for calls ran at once, as those of a graph's parallel branches do: neither
+    was told what came of the other's calls. Of two clocks, which may be wrong, a request that was told tells otherwise.
+    ``inside`` are the ids of requests that tools made.
     """
-    asked = {call.model.span_id: call.model for call in requested if call.model.span_id not in inside}
+    asked: dict[bytes, list[RequestedCall]] = {}
+    for call in requested:
+        if call.model.span_id not in inside:
+            asked.setdefault(call.model.span_id, []).append(call)
     latest: GenAISpan | None = None
-    for model in sorted(asked.values(), key=by_start):
+    for model in sorted([calls[0].model for calls in asked.values()], key=by_start):
         if (
             latest is not None
             and latest_start(model.start_ns) < latest.end_ns
-            and model.resource is latest.resource
             and model.instrumentation == latest.instrumentation
             and latest.span_id != model.parent_span_id
             and "memory" not in (model.tracing, latest.tracing)
+            and (clock_of(model.resource) == clock_of(latest.resource) or not _was_told(model, asked[latest.span_id]))
         ):
             return True
         if latest is None or model.end_ns > latest.end_ns:
             latest = model
     return False
+
+
+def _was_told(model: GenAISpan, calls: Iterable[RequestedCall]) -> bool:
+    """Whether the input of a request holds one of these calls, by its id, so that it was made after that."""
+    ids = {call.id for call in calls} - {None}
+    return bool(ids) and model.history is not None and any(call.id in ids for call in calls_in_history(model.history))

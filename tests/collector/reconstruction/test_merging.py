@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from collector.model.span import Span
+from collector.model.span import Resource, Span
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MAX_REQUESTED
 from collector.resumable import Resumable
 from tests.builders import (
@@ -698,3 +698,22 @@ def test_requests_that_ran_at_once_do_not_order_the_calls_that_they_asked_for(at
         tool_span("ship", {}, 8, call_id="c3", at=70, lasting=5),
     )
     assert sorted(steps(run)) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [([], ["pack", "pay"]), ([assistant(("c1", "pay", {})), result("c1", "paid")], ["pay", "pack"])],
+    ids=["at once", "told of the first"],
+)
+def test_requests_of_two_processes_that_ran_at_once_order_nothing_unless_one_was_told_of_the_other(
+    told: list[dict[str, Any]], expected: list[str]
+) -> None:
+    one, other = (Resource({"service.name": "shop", "host.name": host}) for host in ("pod-1", "pod-2"))
+    run = run_of(
+        agent_span(lasting=4000),
+        model_span([("c1", "pay", {})], 3, at=10, lasting=2000, resource=one),
+        model_span([("c2", "pack", {})], 4, at=20, lasting=900, resource=other, input_messages=[user("go"), *told]),
+        tool_span("pack", {}, 6, call_id="c2", at=1000, lasting=100, resource=other),
+        tool_span("pay", {}, 5, call_id="c1", at=2100, lasting=100, resource=one),
+    )
+    assert (called(run), doubts(run)) == (expected, [])
