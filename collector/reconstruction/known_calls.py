@@ -114,7 +114,7 @@ class KnownCalls:
         """The parents, by ``id``, of runs with calls that may be unrecorded, and nothing tells of which of its runs."""
         # Read on demand: it parses the arguments of all calls, and most traces never ask.
         self._ids: dict[str, set[int]] | None = None
-        self._named: dict[str, list[tuple[int, Arguments]]] = {}
+        self._named: dict[str, list[tuple[int, Arguments, str | None]]] = {}
 
     def has(self, request: RequestedCall, run: RunSpans) -> bool:
         """Whether another run than ``run`` has this call, among the first MAX_CANDIDATES of its name or by its id."""
@@ -122,8 +122,10 @@ class KnownCalls:
         if request.id is not None and not by_id.get(request.id, set()) <= {id(run)}:
             return True
         return any(
-            owner != id(run) and (arguments is None or arguments == request.arguments)
-            for owner, arguments in self._named.get(request.name, ())[:MAX_CANDIDATES]
+            owner != id(run)
+            and (arguments is None or arguments == request.arguments)
+            and (None in (call_id, request.id) or call_id == request.id)
+            for owner, arguments, call_id in self._named.get(request.name, ())[:MAX_CANDIDATES]
         )
 
     def note_lacking(self) -> None:
@@ -153,5 +155,5 @@ class KnownCalls:
             for call_id, name, arguments in calls:
                 if call_id is not None:
                     ids.setdefault(call_id, set()).add(id(run))
-                self._named.setdefault(name, []).append((id(run), arguments))
+                self._named.setdefault(name, []).append((id(run), arguments, call_id))
         return ids

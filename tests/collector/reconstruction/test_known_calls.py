@@ -143,6 +143,13 @@ def test_a_call_without_an_id_is_of_another_run_by_its_name_and_arguments(
     assert not KnownCalls([own, run(tool_span("search", arguments))]).has(request_of(own), own)
 
 
+@pytest.mark.parametrize(("call_id", "has"), [("b", False), ("", True)])
+def test_an_equal_call_with_an_id_of_its_own_is_another(call_id: str, has: bool) -> None:
+    """Parallel workers make the same call each."""
+    own = requests("a")
+    assert KnownCalls([own, executes(call_id, arguments={})]).has(request_of(own), own) is has
+
+
 def test_only_so_many_calls_of_a_name_are_compared() -> None:
     def found(before: int) -> bool:
         own = run(model_span([(None, "pay", {"n": 1})]))
