@@ -29,6 +29,8 @@ class CallHistory:
         self._statuses: dict[int, ResultStatus] | None = None
         self._places: dict[int, _Place] = {}
         self._unanswered: set[int] = set()
+        self._told: set[int] = set()
+        self._used_answers: set[bytes] = set()
         self._unread: list[str] = []
         self._unasked: list[ToolResult] = []
 
@@ -46,6 +48,11 @@ class CallHistory:
         """Whether a later input holds the call without a result, and goes on to the results of others: it never ran."""
         self._read()
         return id(request) in self._unanswered
+
+    def is_left_out(self, request: RequestedCall) -> bool:
+        """Whether a later input holds other calls of the same answer, and none holds this one: it was not taken."""
+        self._read()
+        return id(request) not in self._told and request.model.span_id in self._used_answers
 
     @property
     def is_partly_unread(self) -> bool:
@@ -98,6 +105,10 @@ class CallHistory:
         matched = _matches(history, before, only_by_id=is_step)
         last = max((at for at, call in enumerate(history) if call.status is not None), default=-1)
         for at, (call, known) in enumerate(zip(history, matched, strict=True)):
+            if known is not None:
+                self._told.add(id(known))
+                if known.is_recorded:
+                    self._used_answers.add(known.model.span_id)
             if known is not None and call.status is not None:
                 statuses.setdefault(id(known), call.status)
             elif known is not None and at < last:

@@ -117,6 +117,9 @@ def calls_without_span(
                 shown = shown or _Shown(run)
                 _weigh(call, shown, request, status, answer)
                 _apply_fit(call, request.fit)
+                if call.executed and call.doubt is None and call.known_by == "request" and history.is_left_out(request):
+                    call.executed = False
+                    call.doubt_execution("a later request holds other calls of the same answer, and not this one")
                 if call.executed and call.doubt is None and is_broken(request.arguments_text):
                     call.doubt_execution(BROKEN)
         checkpoint()

@@ -311,6 +311,27 @@ def test_of_arguments_that_are_a_bare_value_nothing_says_of_which_name() -> None
     assert doubts(run) == ["unreadable_arguments"]
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (["c1"], (["look", "(pay)"], ["uncertain_execution"])),
+        (["c1", "c2"], (["look", "pay"], [])),
+        ([], (["look", "pay"], ["unobserved_results"])),  # an input that holds none of an answer tells nothing of it
+    ],
+)
+def test_a_call_that_a_later_input_leaves_out_of_its_answer_may_not_have_run(
+    told: list[str], expected: tuple[list[str], list[str]]
+) -> None:
+    calls: list[tuple[str, str, Any]] = [("c1", "look", {}), ("c2", "pay", {})]
+    exchange = [asked(*(call for call in calls if call[0] in told)), *(result(one, "fine") for one in told)]
+    run = run_of(
+        agent_span(),
+        model_span(calls, 2, at=10, lasting=5, input_messages=[user("go")]),
+        model_span((), 3, at=60, input_messages=[user("go"), *(exchange if told else [])]),
+    )
+    assert (called(run), doubts(run)) == expected
+
+
 def test_a_call_that_a_later_input_holds_without_a_result_never_ran() -> None:
     found = {"role": "user", "parts": [{"functionResponse": {"name": "find", "response": {"n": 1}}}]}
     told = [user("go"), asked((None, "drop", {})), asked((None, "find", {"n": 1})), found]
