@@ -30,6 +30,7 @@ from collector.reconstruction.drafts import (
     DraftCall,
     RunSpans,
     by_start,
+    clock_of,
     is_broken,
     is_of_parser,
 )
@@ -370,13 +371,14 @@ def _fill_in(call: DraftCall, inner_spans: Iterable[GenAISpan]) -> None:
 
 
 def _without_repeated(spans: Sequence[GenAISpan]) -> Sequence[GenAISpan]:
-    """Returns the spans of a call but for attempts that failed before another under the same span did not."""
+    """Returns the spans of a call but for attempts that failed before another began that did not, whatever is around each."""
     if all(span.status != "error" for span in spans):
         return spans
-    last = {span.parent_span_id: span.start_ns for span in sorted(spans, key=by_start) if span.status != "error"}
+    # By one clock: a server's may put what it did before the request of its client.
+    last = {clock_of(span.resource): span.start_ns for span in sorted(spans, key=by_start) if span.status != "error"}
     repeated: set[bytes] = set()
     for span in spans:  # outermost first
-        has_failed = span.status == "error" and 0 < span.end_ns <= last.get(span.parent_span_id, 0)
+        has_failed = span.status == "error" and 0 < span.end_ns <= last.get(clock_of(span.resource), 0)
         if has_failed or span.parent_span_id in repeated:
             repeated.add(span.span_id)
     return [span for span in spans if span.span_id not in repeated]
