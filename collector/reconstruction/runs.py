@@ -2,14 +2,15 @@
 
 A run is an agent span and its subtree. A tool execution belongs to the nearest agent above it, whatever steps, chains and
 model spans are in between. An execution directly below another of the same tool, with no agent between, is the same call
-recorded again (framework > MCP client > MCP server). A run that only contains one agent span of the same name, or without
-a name, is that agent's wrapper; one that only asked models while the only agent inside it made calls is a part of that
-agent's run. Spans without an agent form one more run, anchored at the trace's root or at the earliest
-span. What two instrumentations recorded counts once (`duplicates`).
+recorded again (framework > MCP client > MCP server), unless several succeeded there under another name. A run that only
+contains one agent span of the same name, or without a name, is that agent's wrapper; one that only asked models while the
+only agent inside it made calls is a part of that agent's run. Spans without an agent form one more run, anchored at the
+trace's root or at the earliest span. What two instrumentations recorded counts once (`duplicates`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
@@ -56,7 +57,7 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpa
     checkpoint()
     runs = found if agentless is None else [*found, agentless]
     for run in runs:
-        _merge_repeated(run, calls)
+        _merge_repeated(run, calls, ancestry)
     checkpoint()
     # In a loop of its own: the call that started a run is another run's, whose spans were merged only just now.
     for run in runs:
@@ -312,15 +313,56 @@ def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, li
         calls[execution.span_id] = call
 
 
-def _merge_repeated(run: RunSpans, calls: dict[bytes, list[GenAISpan]]) -> None:
+def _merge_repeated(run: RunSpans, calls: dict[bytes, list[GenAISpan]], ancestry: Ancestry) -> None:
     """Merge what two instrumentations recorded of this run, and refer to its calls by their outermost spans."""
     run.executions = without_steps(run.executions)
     merge_repeated_calls(run)
+    for call in [call for call in run.executions if len(call) > 2 and _holds_several(call, ancestry)]:
+        _divide(call, run, calls, ancestry)
     if len(run.models) > 1:
         run.models = without_repeated_models(run.models)
     for call in run.executions:
         if len(call) > 1:
             calls.update((span.span_id, call) for span in call)
+
+
+def _outermost_inside(call: Sequence[GenAISpan], ancestry: Ancestry) -> list[tuple[bytes, GenAISpan]]:
+    """Returns the outermost spans of another name inside ``call``, each with the id of the span of its name around it."""
+    own = {span.span_id for span in call if span.name in (None, call[0].name)}
+    found: list[tuple[bytes, GenAISpan]] = []
+    for span in call:
+        tool = None if span.span_id in own else ancestry.ancestors_of(span.span_id).tool
+        if tool is not None and tool.span_id in own:
+            found.append((tool.span_id, span))
+    return found
+
+
+def _holds_several(call: Sequence[GenAISpan], ancestry: Ancestry) -> bool:
+    """Whether a tool succeeded more than once inside one whose name only ends like its own: `deep_search` may ask a server
+    for `search` three times, while a framework that puts the server's name before it asks once.
+    """
+    inside = _outermost_inside(call, ancestry)
+    # Of two libraries each records the one call.
+    succeeded = Counter([(outer, span.instrumentation) for outer, span in inside if span.status != "error"])
+    return any(count > 1 for count in succeeded.values())
+
+
+def _divide(call: list[GenAISpan], run: RunSpans, calls: dict[bytes, list[GenAISpan]], ancestry: Ancestry) -> None:
+    """Make the calls of another name inside ``call`` calls of their own, which may be parts of it."""
+    parts = [[span] for _, span in _outermost_inside(call, ancestry)]
+    part_of = {part[0].span_id: part for part in parts}
+    for span in call[1:]:  # outermost first
+        tool = None if span.span_id in part_of else ancestry.ancestors_of(span.span_id).tool
+        if tool is not None and (part := part_of.get(tool.span_id)) is not None:
+            part.append(span)
+            part_of[span.span_id] = part
+    call[:] = [span for span in call if span.span_id not in part_of]
+    for part in parts:
+        run.executions.append(part)
+        run.enclosing[part[0].span_id] = call[0].span_id
+        calls.update((span.span_id, part) for span in part)
+    run.executions.sort(key=lambda one: by_start(one[0]))
+    run.repeated = {*run.repeated, *(part[0].span_id for part in parts)}
 
 
 def _use_outermost_ids(run: RunSpans, calls: Mapping[bytes, list[GenAISpan]]) -> None:

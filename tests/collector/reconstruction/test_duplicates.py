@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Resource, Span
-from tests.builders import agent_span, called, doubts, model_span, run_of, runs_of, span, span_id, tool_span
+from tests.builders import agent_span, called, doubts, model_span, run_of, runs_of, span, span_id, steps, tool_span
 
 
 def second_tool(name: str, arguments: Any, number: int, parent: int, at: float, lasting: float, **more: Any) -> Span:
@@ -155,6 +155,43 @@ def test_another_mcp_tool_inside_a_tool_is_another_call() -> None:
     )
     assert called(research) == ["research", "search"]
     assert called(deep) == ["deep_search", "search"]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        ([0, 0, 0], (["deep_search", "search", "search", "search"], ["uncertain_duplicate"] * 3)),
+        ([0], (["deep_search"], [])),
+        ([2, 0], (["deep_search"], [])),  # the second attempt
+    ],
+)
+def test_a_tool_that_succeeded_several_times_inside_one_whose_name_ends_like_its_own_is_not_its_record(
+    statuses: list[int], expected: tuple[list[str], list[str]]
+) -> None:
+    attempts = [mcp_call("search", 10 + n, 2, 12 + 20 * n, 15) for n in range(len(statuses))]
+    servers = [mcp_call("search", 20 + n, 10 + n, 14 + 20 * n, 10) for n in range(len(statuses))]
+    for n, status in enumerate(statuses):
+        attempts[n].status = servers[n].status = status
+    run = run_of(agent_span(), tool_span("deep_search", {}, 2, at=10, lasting=90), *attempts, *servers)
+    assert (called(run), doubts(run)) == expected
+    assert steps(run) == list(range(len(expected[0])))
+
+
+def test_spans_on_the_way_of_a_call_that_name_no_tool_are_none_of_their_own() -> None:
+    sent = [span("step", 3 + n, 2, 12 + 10 * n, 5, attributes={"op": "execute_tool"}) for n in range(2)]
+    run = run_of(agent_span(), tool_span("search", {"q": 1}, 2, at=10, lasting=80), *sent)
+    assert (called(run), doubts(run)) == (["search"], [])
+
+
+def test_a_client_and_a_server_with_other_spans_in_between_are_of_one_call() -> None:
+    run = run_of(
+        agent_span(),
+        tool_span("github_search", {"q": 1}, 2, at=10, lasting=80),
+        mcp_call("search", 3, 2, 12, 70),
+        span("POST", 4, 3, 13, 60),
+        mcp_call("search", 5, 4, 15, 40),
+    )
+    assert (called(run), doubts(run)) == (["github_search"], [])
 
 
 def test_two_trees_of_one_run_are_one_run() -> None:
