@@ -49,6 +49,8 @@ RESULT_TYPES: Final = frozenset({
     "tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output",
     "server_tool_call_response", "tool",
 })  # fmt: skip
+_RESULT_ENDINGS: Final = ("tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output")
+"""Providers put the name of a tool of their own before it (`web_fetch_tool_result`)."""
 SKIPPED_KEYS: Final = frozenset({
     "request", "tools", "functions", "tool_definitions", "functionDeclarations", "system_instruction", "systemInstruction",
 })  # fmt: skip
@@ -141,7 +143,7 @@ def tool_call_parts(output: object) -> list[ToolCallPart]:
         if isinstance(node, Mapping):
             call = call_in(node, listed)
             if call is None:
-                if depth < MAX_DEPTH and plain_role(node.get("role")) not in OTHER_ROLES:
+                if depth < MAX_DEPTH and not _is_result(node) and plain_role(node.get("role")) not in OTHER_ROLES:
                     stack.extend(
                         (child, key in CALL_LISTS, depth + 1)
                         for key, child in reversed(list(node.items()))
@@ -160,6 +162,12 @@ def tool_call_parts(output: object) -> list[ToolCallPart]:
             if parsed is not None:
                 stack.append((parsed, listed, depth + 1))
     return found
+
+
+def _is_result(node: Mapping[Any, Any]) -> bool:
+    """Whether a part of an answer is what a tool of the provider returned, which may look like anything."""
+    kind = node.get("type")
+    return type(kind) is str and kind.endswith(_RESULT_ENDINGS)
 
 
 def _may_nest(value: object) -> bool:

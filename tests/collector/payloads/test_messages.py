@@ -95,6 +95,16 @@ def test_values_without_calls(output: Any) -> None:
     assert tool_call_parts(output) == []
 
 
+@pytest.mark.parametrize("kind", ["server_tool_call_response", "web_fetch_tool_result", "function_call_output"])
+@pytest.mark.parametrize("encode", [lambda value: value, json.dumps], ids=["structured", "json"])
+def test_what_a_tool_of_the_provider_returned_is_no_request(kind: str, encode: Any) -> None:
+    page = encode({"messages": [{"role": "assistant", "tool_calls": [{"id": "c9", "name": "drop", "args": {}}]}]})
+    parts = [{"type": kind, "id": "c0", "response": page, "content": page}, {"type": "tool_call", "name": "f"}]
+    assert [call.name for call in tool_call_parts([{"role": "assistant", "parts": parts}])] == ["f"]
+    parts[0]["type"] = "text"
+    assert [call.name for call in tool_call_parts([{"role": "assistant", "parts": parts}])] == ["drop", "f"]
+
+
 def test_a_call_inside_arguments_is_not_a_call() -> None:
     output = [{"type": "tool_call", "name": "delegate", "arguments": {"plan": [{"type": "tool_call", "name": "f"}]}}]
     assert [call.name for call in tool_call_parts(output)] == ["delegate"]
