@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,7 +18,7 @@ def load_config(path: Path) -> Config:
     """Read a configuration file; paths in it are relative to its folder. Raises ConfigError with every mistake."""
     document = load_yaml(path, environment())
     try:
-        config = Config.model_validate(_without_nulls(document.data), context=path.parent)
+        config = Config.model_validate(_without_nulls(document.data, Config), context=path.parent)
     except ValidationError as error:
         raise document.error(_mistakes(document, error)) from None
     # Now and not when the second one binds, so that `check` finds it and the message names both keys.
@@ -26,11 +27,24 @@ def load_config(path: Path) -> Config:
     return config
 
 
-def _without_nulls(data: Any) -> Any:
-    """``grpc:`` without a value means its defaults, as in the OpenTelemetry Collector."""
-    if isinstance(data, dict):
-        return {key: {} if value is None else _without_nulls(value) for key, value in data.items()}
-    return data
+def _without_nulls(data: Any, section: type[BaseModel] | None) -> Any:
+    """``grpc:`` without a value means its defaults, as in the OpenTelemetry Collector; ``null`` stays where it is a value."""
+    if not isinstance(data, dict):
+        return data
+    result = {}
+    for key, value in data.items():
+        field = section.model_fields.get(key) if section is not None else None
+        inner = next(_sections(field.annotation), None) if field is not None else None
+        is_value = field is not None and field.default is None and inner is None
+        result[key] = {} if value is None and not is_value else _without_nulls(value, inner)
+    return result
+
+
+def _sections(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the sections among the types of a setting."""
+    for kind in (annotation, *get_args(annotation)):
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield kind
 
 
 def _mistakes(document: Document, error: ValidationError) -> list[tuple[Where, str]]:
@@ -50,6 +64,5 @@ def _known_keys(where: Where) -> list[str]:
     """Returns the keys of the section at ``where``."""
     section: type[BaseModel] = Config
     for name in where:
-        kinds = [section.model_fields[str(name)].annotation, *get_args(section.model_fields[str(name)].annotation)]
-        section = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
+        section = next(_sections(section.model_fields[str(name)].annotation))
     return list(section.model_fields)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.config.model import Config, SpoolConfig
+from collector.errors import ConfigError
 from tests.builders import load
 
 CONTRACT = """
@@ -45,6 +46,13 @@ def test_a_protocol_without_options_has_defaults_and_the_other_is_off(tmp_path: 
     protocols = load(tmp_path, "receivers:\n  otlp:\n    protocols:\n      grpc:\n").receivers.otlp.protocols
     assert protocols.grpc is not None
     assert protocols.http is None
+
+
+def test_null_is_a_value_where_the_schema_has_it(tmp_path: Path) -> None:
+    assert load(tmp_path, "console: {enabled: true, public_url: null}").console.public_url is None
+    assert load(tmp_path, "exporters: {otlp: {endpoint: a:1, headers: null}}").exporters.otlp is not None
+    with pytest.raises(ConfigError, match="bearer_token"):  # a token that was forgotten opens nothing
+        load(tmp_path, "admin: {auth: {bearer_token: null}}")
 
 
 @pytest.mark.parametrize(
