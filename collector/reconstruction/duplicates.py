@@ -16,7 +16,7 @@ from collector.model.genai_span import TOOL, GenAISpan
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.span_names import ERROR_SUFFIX
 from collector.payloads.values import Arguments, parse_arguments
-from collector.reconstruction.drafts import RunSpans, by_start
+from collector.reconstruction.drafts import RunSpans, by_start, clock_of
 from collector.reconstruction.tool_names import is_mcp, is_same_tool, is_stand_in_for
 
 MAX_COMPARED: Final = 32
@@ -264,8 +264,11 @@ def _run_likeness(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAIS
         return None
     if anchor.instrumentation == other_anchor.instrumentation or not _are_simultaneous(one, other):
         return None
-    # An agent that a tool started, or that is further inside, is a run of its own.
-    if _is_inside(other_run, run) and (other_run.started_by is not None or other_run.parent is not run):
+    if _is_inside(other_run, run):
+        # An agent that a tool started, or that is further inside, is a run of its own.
+        if other_run.started_by is not None or other_run.parent is not run:
+            return None
+    elif _have_two_hosts(anchor, other_anchor):
         return None
     if run.executions and other_run.executions:
         # Agents of one name may run side by side: they are one run only if they share a call.
@@ -273,6 +276,11 @@ def _run_likeness(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAIS
         if not any(_likeness(a, b) is not None or _is_alike_but_for_time(a, b) for a, b in first):
             return None
     return (_distance(anchor, other_anchor),)
+
+
+def _have_two_hosts(one: GenAISpan, other: GenAISpan) -> bool:
+    clock, other_clock = clock_of(one.resource), clock_of(other.resource)
+    return None not in (clock, other_clock) and clock != other_clock
 
 
 def _are_simultaneous(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAISpan]) -> bool:

@@ -21,9 +21,9 @@ def second_tool(name: str, arguments: Any, number: int, parent: int, at: float, 
     return span(name, number, parent, at, lasting, attributes=attributes, scope="second", **more)
 
 
-def second_agent(name: str, number: int, parent: int, at: float, lasting: float) -> Span:
+def second_agent(name: str, number: int, parent: int, at: float, lasting: float, **more: Any) -> Span:
     attributes = {"openinference.span.kind": "AGENT", "agent.name": name}
-    return span(name, number, parent, at, lasting, attributes=attributes, scope="second")
+    return span(name, number, parent, at, lasting, attributes=attributes, scope="second", **more)
 
 
 def mcp_call(name: str, number: int, parent: int, at: float, lasting: float, arguments: Any = None) -> Span:
@@ -231,6 +231,18 @@ def test_parallel_agents_of_two_instrumentations_that_call_other_tools_are_two_r
         second_tool("b", {}, 4, 3, at=10, lasting=10),
     )
     assert [called(run) for run in runs] == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize(("host", "runs"), [("a", 1), ("b", 2)])
+def test_agents_on_two_hosts_are_two_runs_though_only_one_shows_calls(host: str, runs: int) -> None:
+    here, there = Resource({"host.name": "a"}), Resource({"host.name": host})
+    found = runs_of(
+        span("POST", 9, lasting=1100, resource=here),
+        agent_span("worker", 1, 9, resource=here),
+        tool_span("look", {}, 2, 1, at=10, resource=here),
+        second_agent("worker", 3, 9, at=0.5, lasting=999, resource=there),
+    )
+    assert len(found) == runs
 
 
 def test_agents_of_two_instrumentations_at_other_times_are_two_runs() -> None:
