@@ -58,7 +58,7 @@ def test_globs_are_those_of_rules(glob: str, hidden: set[str]) -> None:
 
 
 def test_a_glob_that_is_none_is_a_sentence() -> None:
-    with pytest.raises(ValidationError, match=r"'\[z-a\]' is not a glob: invalid character class range"):
+    with pytest.raises(ValidationError, match=r"not a glob: the range z-a ends before it begins"):
         redaction(attributes=["[z-a]"])
 
 
