@@ -92,7 +92,8 @@ class Owners:
         proofs += [(call_id, self._known) for call_id in ids.requested]
         for call_id, by_id in proofs:
             runs = by_id.get(call_id, {})
-            found |= {at: run for at, run in runs.items() if self._ids[at].means_same(ids, call_id)}
+            if len(runs) <= MAX_CANDIDATES:  # of more than a few, an id singles out none
+                found |= {at: run for at, run in runs.items() if self._ids[at].means_same(ids, call_id)}
         return list(found.values())
 
 

@@ -191,3 +191,9 @@ def test_before_the_first_run_there_is_none_that_could_lack_it() -> None:
     known = KnownCalls([began_with("a", parent=parent)])
     known.note_lacking()
     assert known.lacking == set()
+
+
+def test_an_id_that_many_runs_have_singles_out_none() -> None:
+    runs = [requests("call_0") for _ in range(MAX_CANDIDATES + 1)]
+    assert Owners(runs).of(CallIds(executes("call_0"))) == []
+    assert len(Owners(runs[1:]).of(CallIds(executes("call_0")))) == MAX_CANDIDATES
