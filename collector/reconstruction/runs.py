@@ -317,8 +317,13 @@ def _merge_repeated(run: RunSpans, calls: dict[bytes, list[GenAISpan]], ancestry
     """Merge what two instrumentations recorded of this run, and refer to its calls by their outermost spans."""
     run.executions = without_steps(run.executions)
     merge_repeated_calls(run)
-    for call in [call for call in run.executions if len(call) > 2 and _holds_several(call, ancestry)]:
-        _divide(call, run, calls, ancestry)
+    several = [call for call in run.executions if len(call) > 2 and _holds_several(call, ancestry)]
+    parts = [(call[0].span_id, part) for call in several for part in _divide(call, ancestry)]
+    if parts:
+        run.executions = sorted([*run.executions, *(part for _, part in parts)], key=lambda call: by_start(call[0]))
+        run.enclosing |= {part[0].span_id: outer for outer, part in parts}
+        run.repeated = {*run.repeated, *(part[0].span_id for _, part in parts)}
+        calls.update((span.span_id, part) for _, part in parts for span in part)
     if len(run.models) > 1:
         run.models = without_repeated_models(run.models)
     for call in run.executions:
@@ -347,8 +352,8 @@ def _holds_several(call: Sequence[GenAISpan], ancestry: Ancestry) -> bool:
     return any(count > 1 for count in succeeded.values())
 
 
-def _divide(call: list[GenAISpan], run: RunSpans, calls: dict[bytes, list[GenAISpan]], ancestry: Ancestry) -> None:
-    """Make the calls of another name inside ``call`` calls of their own, which may be parts of it."""
+def _divide(call: list[GenAISpan], ancestry: Ancestry) -> list[list[GenAISpan]]:
+    """Take the calls of another name out of ``call``, and return them: they may be parts of it."""
     parts = [[span] for _, span in _outermost_inside(call, ancestry)]
     part_of = {part[0].span_id: part for part in parts}
     for span in call[1:]:  # outermost first
@@ -357,12 +362,7 @@ def _divide(call: list[GenAISpan], run: RunSpans, calls: dict[bytes, list[GenAIS
             part.append(span)
             part_of[span.span_id] = part
     call[:] = [span for span in call if span.span_id not in part_of]
-    for part in parts:
-        run.executions.append(part)
-        run.enclosing[part[0].span_id] = call[0].span_id
-        calls.update((span.span_id, part) for span in part)
-    run.executions.sort(key=lambda one: by_start(one[0]))
-    run.repeated = {*run.repeated, *(part[0].span_id for part in parts)}
+    return parts
 
 
 def _use_outermost_ids(run: RunSpans, calls: Mapping[bytes, list[GenAISpan]]) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from collector.model.span import Resource, Span
 from tests.builders import agent_span, called, doubts, model_span, run_of, runs_of, span, span_id, steps, tool_span
+from tests.operations import calls
 
 
 def second_tool(name: str, arguments: Any, number: int, parent: int, at: float, lasting: float, **more: Any) -> Span:
@@ -192,6 +193,18 @@ def test_a_client_and_a_server_with_other_spans_in_between_are_of_one_call() -> 
         mcp_call("search", 5, 4, 15, 40),
     )
     assert (called(run), doubts(run)) == (["github_search"], [])
+
+
+def test_the_cost_of_telling_tools_from_those_around_them_is_linear() -> None:
+    def work(count: int) -> int:
+        spans = [agent_span("bot", 1, lasting=1e6)]
+        for at in range(count):
+            number = 10 * (at + 1)
+            spans.append(tool_span("deep_search", {}, number, at=at, lasting=0.9))
+            spans += [mcp_call("search", number + part, number, at + 0.1 * part, 0.05) for part in (1, 2, 3)]
+        return calls(lambda: run_of(*spans))
+
+    assert work(400) < 2.5 * work(200)
 
 
 def test_two_trees_of_one_run_are_one_run() -> None:
