@@ -158,13 +158,11 @@ def _classify(spans: Items, links: dict[bytes, list[bytes]]) -> tuple[list[int],
     wanted: list[int] = []
     others: list[int] = []
     raw, positions = spans.raw, spans.positions
-    last, marker = positions[-1] if positions else 0, -1  # where the most common marker is next
-    head, known = bytes(_SPAN), list[bytes]()  # of the trace that the last span belongs to
+    known, known_id = list[bytes](), b""  # the links of the trace that the last span belongs to, and its id
     for index in range(len(positions) // 2):
         at, end = positions[2 * index], positions[2 * index + 1]
-        if marker < at:
-            marker = _next_marker(raw, at, last)
-        is_wanted = marker + len(_MOST_COMMON) <= end
+        # `find` and not `in`, which first tries to take the marker as a number, at the price of an exception.
+        is_wanted = raw.find(_MOST_COMMON, at, end) >= 0
         in_order = (
             end - at > _NAME
             and raw[at] == _TRACE_TAG[0]
@@ -176,16 +174,16 @@ def _classify(spans: Items, links: dict[bytes, list[bytes]]) -> tuple[list[int],
         if not has_parent:
             # A root, if the name comes next and nothing after it looks like a parent.
             in_order = in_order and raw[at + _PARENT] == _NAME_TAG and raw.find(_PARENT_TAG, at + _PARENT, end) < 0
-        # SDKs that write flags end a span with a local parent in `_LOCAL_END`: one comparison, and it is done.
-        elif not is_wanted and not raw.endswith(_LOCAL_END, at, end):
+        # SDKs that write flags end a span with a local parent in `_LOCAL_END`: three comparisons, and it is done.
+        elif not is_wanted and (raw[end - 3] != _LOCAL_END[0] or raw[end - 2] or raw[end - 1]):
             try:
                 is_wanted = _may_have_remote_parent(raw, at, end) and _has_remote_parent(raw[at:end])
             except (IndexError, ProtobufError):  # not a span
                 in_order = False
         if in_order:
-            if not raw.startswith(head, at):  # the spans of a trace mostly arrive together
-                head = raw[at : at + _SPAN]
-                known = links.setdefault(head[len(_TRACE_TAG) :], [])
+            trace_id = raw[at + len(_TRACE_TAG) : at + _SPAN]
+            if trace_id != known_id:  # the spans of a trace mostly arrive together
+                known, known_id = links.setdefault(trace_id, []), trace_id
             span_id = raw[at + _SPAN + 2 : at + _PARENT]
             parent_id = raw[at + _PARENT + 2 : at + _NAME] if has_parent else NO_PARENT
         else:
@@ -197,7 +195,7 @@ def _classify(spans: Items, links: dict[bytes, list[bytes]]) -> tuple[list[int],
             is_wanted = is_wanted or is_remote
             if len(trace_id) != _TRACE_ID_SIZE:  # nothing can be joined by it: forwarded unread
                 continue
-            head, known = _TRACE_TAG + trace_id, links.setdefault(trace_id, [])
+            known, known_id = links.setdefault(trace_id, []), trace_id
         known.append(span_id)
         known.append(parent_id)
         # A root is decoded whatever it is: it may carry the route, and stands in for an agent whose span is missing.
@@ -206,12 +204,6 @@ def _classify(spans: Items, links: dict[bytes, list[bytes]]) -> tuple[list[int],
         else:
             others.append(index)
     return wanted, others
-
-
-def _next_marker(raw: bytes, at: int, last: int) -> int:
-    # `find` and not `in`, which first tries to take the marker as a number, at the price of an exception.
-    found = raw.find(_MOST_COMMON, at, last)
-    return found if found >= 0 else last
 
 
 def _may_have_remote_parent(raw: bytes, at: int, end: int) -> bool:
