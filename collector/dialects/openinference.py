@@ -171,7 +171,7 @@ def _read_tool(span: Span) -> GenAISpan:
 
 def _read_refusal(genai_span: GenAISpan, output: object) -> None:
     is_told = genai_span.scope in (_PIPECAT, _ADK) or is_in_place_of_result(output)
-    if is_told and (told := tool_result(None, output)).failed:
+    if is_told and ((told := tool_result(None, output)).failed or is_in_place_of_result(output)):
         genai_span.status, genai_span.refusal = "error", told.refusal or genai_span.refusal
     elif is_told and told.is_open and genai_span.status == "ok":
         genai_span.status, genai_span.tracing = "unset", "told"
@@ -202,7 +202,7 @@ def _read_agent(span: Span) -> GenAISpan:
     transcript = span.attributes.get(_OUTPUT)
     if _CREW in span.attributes and type(transcript) is str and len(transcript) <= MAX_TEXT:
         genai_span.history = transcript if _CREW_MESSAGES in transcript else None
-    genai_span.name = name_of(span.attributes.get(_AGENT_NAME)) or genai_span.agent
+    genai_span.name = first_name(span.attributes, (_AGENT_NAME, semconv.AGENT_NAME)) or genai_span.agent
     if genai_span.agent != span.name and type(metadata := span.attributes.get(_METADATA)) is str and _NODE in metadata:
         genai_span.tracing = "node"  # called an agent for its name
     if genai_span.name is None:
@@ -286,7 +286,7 @@ DIALECT: Final = Dialect(
     markers=(b"openinference.span.kind",),
     attributes=frozenset({
         _TOOL_NAME, _TOOL_PARAMETERS, _REQUESTED, *_CALL_IDS, _AGENT_NAME, _INPUT, _OUTPUT, _METADATA, _CREW, _CREW_TASKS,
-        _EVENT, _EVENT_PATH, semconv.SESSION_ID, semconv.ERROR_TYPE,
+        _EVENT, _EVENT_PATH, semconv.AGENT_NAME, semconv.SESSION_ID, semconv.ERROR_TYPE,
     }),
     prefixes=_OUTPUT_PREFIXES,
     output_attributes=("llm.output_messages.", _OUTPUT),

@@ -12,6 +12,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.refusals import Refusal
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import MAX_TEXT, first_name, first_value, name_of, parse_any
 
@@ -22,6 +23,10 @@ _TRANSCRIPTS: Final = ("pydantic_ai.all_messages", "all_messages_events")
 _ARGUMENTS: Final = "tool_arguments"
 _RESULTS: Final = (semconv.TOOL_CALL_RESULT, "tool_response")
 _EVENTS: Final = "events"
+_FAILED_AT: Final = "pydantic_ai.tool.failure_stage"
+"""Of calls that failed before they ran (2.6x): arguments that do not fit, or that their validator refused."""
+_DEFERRED: Final = "pydantic_ai.tool.deferral.name"
+"""Why the tool did not answer: it asks for an approval, or another process runs it (2.6x)."""
 _AGENT_SPANS: Final = ("agent run", "invoke_agent ")
 _TOOL_SPANS: Final = ("running tool", "execute_tool ", "running output function")
 _TOOL_GROUP: Final = "running tools"  # the span around the tools of one turn
@@ -44,6 +49,9 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = name_of(get(semconv.TOOL_NAME))
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS, get(_ARGUMENTS))
+    if get(_FAILED_AT) == "validation":
+        genai_span.refusal = Refusal()
+    genai_span.is_pending = _DEFERRED in span.attributes
     if genai_span.status == "error" and genai_span.refusal is None:  # 1.0: the exception has no words
         genai_span.refusal = tool_result(None, first_value(span.attributes, _RESULTS)).refusal
     return genai_span
@@ -75,7 +83,7 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     attributes=frozenset({
         _AGENT_NAME, *_TRANSCRIPTS, _ARGUMENTS, _EVENTS, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
-        semconv.TOOL_CALL_ARGUMENTS, *_RESULTS, semconv.ERROR_TYPE,
+        semconv.TOOL_CALL_ARGUMENTS, *_RESULTS, _FAILED_AT, _DEFERRED, semconv.ERROR_TYPE,
     }),
     output_attributes=("final_result",),
     tool_definition_attributes=("model_request_parameters",),

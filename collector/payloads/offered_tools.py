@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from collector.byte_cache import ByteCache
@@ -16,10 +17,13 @@ from collector.payloads.flattened_attributes import FlattenedAttributes, unflatt
 from collector.payloads.messages import ToolCallPart
 from collector.payloads.tool_arguments import fits_parameters
 from collector.payloads.tool_definitions import MAX_TOOLS, tool_definitions
+from collector.payloads.values import parse_any
 
-Fit = Literal["", "fits", "misfit", "unknown"]
-"""Of a requested call: the tool takes its arguments, or does not; or it was not offered. "" if nothing tells."""
-FITS: Final[Mapping[str, Fit]] = {"-": "", "f": "fits", "m": "misfit", "u": "unknown"}
+Fit = Literal["", "fits", "misfit", "unknown", "output"]
+"""Of a requested call: the tool takes its arguments, or does not; or it was not offered; or it is the form of the agent's
+output, and no tool. "" if nothing tells.
+"""
+FITS: Final[Mapping[str, Fit]] = {"-": "", "f": "fits", "m": "misfit", "u": "unknown", "o": "output"}
 """By the letter that stands for it in what ``fits_of`` returns."""
 MAX_DEFINITIONS: Final = 131_072
 """Longest definitions, in characters, that are read."""
@@ -29,6 +33,9 @@ MAX_CALLS: Final = 64
 _IN_REQUEST: Final = re.compile(r'"tools": ?(?=\[\{"(?:type|function)": ?["{])')
 _DECODER: Final = json.JSONDecoder()
 
+_OUTPUT_TOOLS: Final = "output_tools"  # Pydantic AI's, beside the tools that do something
+_OUTPUT: Final[Mapping[str, Any]] = MappingProxyType({})
+"""In place of the parameters of what is no tool."""
 _Offered = Mapping[str, Mapping[str, Any] | None]
 _PARSED: Final = 16  # objects take about this many times the text they were parsed from
 _offered: ByteCache[tuple[object, ...], _Offered] = ByteCache(32 << 20)
@@ -59,6 +66,8 @@ def _letter(call: ToolCallPart, offered: _Offered) -> str:
     if call.name not in offered:
         return "u"
     parameters = offered[call.name]
+    if parameters is _OUTPUT:
+        return "o"
     if parameters is None or call.arguments is None:
         return "-"
     fits = fits_parameters({} if call.arguments == "" else call.arguments, parameters)
@@ -84,8 +93,12 @@ def _tools(definitions: object) -> _Offered:
     size = _size(parts)
     if size > MAX_DEFINITIONS:
         return {}
-    tools = tool_definitions([unflatten(definitions)])
+    value = unflatten(definitions)
+    tools = tool_definitions([value])
     found = {tool.name: tool.parameters for tool in tools} if len(tools) < MAX_TOOLS else {}
+    parsed = parse_any(value)
+    if found and isinstance(parsed, Mapping) and parsed.get(_OUTPUT_TOOLS):
+        found.update((tool.name, _OUTPUT) for tool in tool_definitions([parsed[_OUTPUT_TOOLS]]))
     return _offered.keep(parts, found, _PARSED * size)
 
 

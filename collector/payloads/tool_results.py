@@ -109,6 +109,7 @@ _IN_PLACE: Final = re.compile(
     r"(?:An error occurred when calling tool `"  # Qwen-Agent
     # OpenAI Agents: all that Splunk's spans of it (util-genai 0.1) have of a failure
     r"|An error occurred while running the tool\. Please try again\."
+    r"|Tool '[^'\n]{1,128}' timed out after [\d.e+-]+ seconds\.\Z"  # OpenAI Agents
     r"|Error executing tool \w)"  # MCP's Python SDK, whose flag for an error few record
 )
 """How a framework's own words begin that it gives the model in place of a result, where a tool failed."""
@@ -120,13 +121,17 @@ def is_in_place_of_result(result: object) -> bool:
 
 
 def is_mcp_failure(result: object) -> bool:
-    """Whether a result is the whole answer of an MCP server whose tool failed: its client may hand it on as it came."""
-    if type(result) is str and '"isError"' not in result:
+    """Whether a result is the whole answer of an MCP server whose tool failed: its client may hand it on as it came.
+
+    Or what OpenAI, which called the server, says of the call (Vercel's AI SDK 7).
+    """
+    if type(result) is str and '"isError"' not in result and '"serverLabel"' not in result:
         return False
     value = parse_any(result)
-    return (
-        isinstance(value, Mapping) and value.get("isError") is True and isinstance(value.get("content"), (list, tuple))
-    )
+    if not isinstance(value, Mapping):
+        return False
+    is_answer = value.get("isError") is True and isinstance(value.get("content"), (list, tuple))
+    return is_answer or ("serverLabel" in value and value.get("type") == "call" and bool(value.get("error")))
 
 
 def is_flagged(result: object) -> bool:

@@ -248,8 +248,7 @@ def _weigh(
     all_have_spans = run.anchor is not None and run.anchor.tracing == "complete"
     tools_have_spans = all_have_spans or bool(run.executions)
     is_handoff = _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
-    is_not_taken = request.fit in _NOT_TAKEN or is_broken(request.arguments_text)
-    if is_not_taken and _agrees_with_refusal(result, answered and tools_have_spans and not shown.is_lossy):
+    if _is_refused(request, result, shown, answered=answered, tools_have_spans=tools_have_spans):
         result = "refused"
     call.known_by = "request" if result is None or result == "refused" else "result"
     # The surest evidence first: what messages say of this call, then whether tools leave spans, then how the run ended.
@@ -295,10 +294,17 @@ def _weigh_interrupted(call: DraftCall, run: RunSpans) -> None:
         call.doubt_execution("the run was interrupted after the model asked for it")
 
 
-def _agrees_with_refusal(result: ResultStatus | None, has_no_span: bool) -> bool:
-    """Whether what is known of a call that no tool that was offered takes agrees that it was refused: the words that the
+def _is_refused(
+    request: RequestedCall, result: ResultStatus | None, shown: _Shown, *, answered: bool, tools_have_spans: bool
+) -> bool:
+    """Whether no tool that was offered takes a call, and what is known of it agrees that it was refused: the words that the
     model was told, or that a call which ran would have left a span.
     """
+    if request.fit == "output":  # the framework answers: that it has the output, or what is wrong with that
+        return tools_have_spans
+    if request.fit not in _NOT_TAKEN and not is_broken(request.arguments_text):
+        return False
+    has_no_span = answered and tools_have_spans and not shown.is_lossy
     return result == "unclear" or (has_no_span and result in (None, "error", "open"))
 
 

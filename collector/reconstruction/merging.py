@@ -289,8 +289,12 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     if is_resumed or any(spans[0].start_ns < first.start_ns for spans in run.executions):
         run.is_continued = True  # a human has answered; it may begin with a call that an earlier trace asked for
     elif anchor is not None and first.parent_span_id and anchor.user_input and run.parent is None:
-        if not any(call.status is not None for call in calls_in_history(anchor.user_input)):
+        before = calls_in_history(anchor.user_input)
+        if not any(call.status is not None for call in before):
             return found  # the run began with the user's message
+        # Those that waited for a human then, and have a result now, are this run's (LegacyOpenTelemetry of Vercel's AI SDK 7).
+        waited = {call.id for call in before if call.status is None and anchor.dialect == "ai_sdk"} - {None}
+        earlier = [one for one in earlier if one.id not in waited]
     elif first.parent_span_id or len(known.runs) > 1 or covers_requests(first, run.models):
         known.lacking.add(id(run.parent))  # after a handoff both agents are told the same
     elif not first.parent_span_id:

@@ -39,6 +39,9 @@ from scorers.trajectory import Status
 _TOOL_NAME: Final = "tool.name"  # OpenCode
 _LIVEKIT: Final = "livekit-agents"
 _STRANDS: Final = "strands"
+_OPENAI_AGENTS: Final = ".openai_agents"
+_AI_SDK, _TOOL_TYPE, _OF_PROVIDER = "gen_ai", "gen_ai.tool.type", "extension"
+"""Vercel's AI SDK 7: a provider's tool has its result in the answer that calls it, but where it waits for an approval."""
 _GENERAL: Final = ("tool_error", "_OTHER")
 """Types of errors that say no more than that there was one."""
 _OUTCOME: Final = "gen_ai.tool.call.outcome"
@@ -74,7 +77,7 @@ _ERRORS: Final = (
 _SUCCESS: Final = ("success", "tool.success", "gen_ai.tool.success")
 ATTRIBUTES: Final = (
     semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION, *_STRANDS_STATUS,
-    _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, *_ARGUMENTS, RETURNED, *_ERRORS, *_SUCCESS,
+    _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, *_ARGUMENTS, RETURNED, *_ERRORS, *_SUCCESS,
 )  # fmt: skip
 """What is read of a call beside what all spans have."""
 
@@ -111,8 +114,8 @@ def read_tool(span: Span) -> GenAISpan:
     _read_in_words_of_its_own(genai_span, span)
     strands_status = first_value(attributes, _STRANDS_STATUS)
     # A tool that waits for a human's answer has neither status nor result.
-    genai_span.is_pending = (
-        strands_status is None and span.scope.name.startswith(_STRANDS) and semconv.TOOL_CALL_RESULT not in attributes
+    genai_span.is_pending = semconv.TOOL_CALL_RESULT not in attributes and (
+        (strands_status is None and span.scope.name.startswith(_STRANDS)) or _lacks_result(genai_span, span)
     )
     if strands_status == "error":
         _read_failure_of_strands(genai_span, span)
@@ -121,6 +124,14 @@ def read_tool(span: Span) -> GenAISpan:
     elif genai_span.refusal is None:
         genai_span.refusal = guardrail_refusal(genai_span.scope, result)
     return genai_span
+
+
+def _lacks_result(call: GenAISpan, span: Span) -> bool:
+    """Whether the tracer records the result of each call whose arguments it records, but of one that waits for an approval."""
+    if call.status != "unset" or call.arguments is None:
+        return False
+    scope = call.scope
+    return scope.endswith(_OPENAI_AGENTS) or (scope == _AI_SDK and span.attributes.get(_TOOL_TYPE) == _OF_PROVIDER)
 
 
 def _tells_failure(status: Status, attributes: Mapping[str, Any]) -> bool:

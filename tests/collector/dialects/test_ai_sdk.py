@@ -44,6 +44,11 @@ def test_a_tool_span(status: int, expected: str) -> None:
         ({"content": [{"type": "text", "text": "closed"}], "isError": True}, ["get"]),
         ({"content": [{"type": "text", "text": "MCP error -32602: Tool get not found"}], "isError": True}, ["(get)"]),
         ({"content": [{"type": "text", "text": "closed"}], "isError": False}, None),
+        (
+            {"type": "call", "serverLabel": "shop", "error": {"type": "mcp_tool_execution_error", "content": []}},
+            ["get"],
+        ),
+        ({"type": "call", "serverLabel": "shop", "output": "closed"}, None),
         ({"error": "closed"}, None),  # of a tool that returned
     ],
 )
@@ -140,6 +145,26 @@ def test_an_approved_call_that_leaves_no_span_is_one_of_the_run_that_made_it() -
     )
     assert called(run) == ["pay"]
     assert doubts(run) == ["unobserved_results"]
+
+
+def test_so_is_one_whose_sibling_ran_before_the_approval() -> None:
+    """LegacyOpenTelemetry of release 7."""
+    looked = {"type": "tool-call", "toolCallId": "c0", "toolName": "look", "input": {}}
+    call = {"type": "tool-call", "toolCallId": "c1", "toolName": "pay", "input": {"sum": 7}}
+    asked = {"role": "assistant", "content": [looked, call, {"type": "tool-approval-request", "toolCallId": "c1"}]}
+    found, paid = (
+        {"type": "tool-result", "toolCallId": i, "toolName": name, "output": {"type": "text", "value": told}}
+        for i, name, told in (("c0", "look", "found"), ("c1", "pay", "paid"))
+    )
+    before = [{"role": "user", "content": "pay"}, asked, {"role": "tool", "content": [found]}]
+    approved = {"role": "tool", "content": [{"type": "tool-approval-response", "approved": True}]}
+    told = [*before, {"role": "tool", "content": [paid]}]
+    request = {"ai.prompt.messages": json.dumps(told), "ai.response.text": "Paid."}
+    run = run_of(
+        ai("ai.generateText", 1, lasting=50, attributes={"ai.prompt": json.dumps({"messages": [*before, approved]})}),
+        ai("ai.generateText.doGenerate", 2, 1, 20, attributes=request),
+    )
+    assert called(run) == ["pay"]
 
 
 @pytest.mark.parametrize(

@@ -575,6 +575,29 @@ def test_a_guardrail_of_openai_agents_answers_in_place_of_the_tool(
 
 
 @pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        ("Tool 'pay' timed out after 0.05 seconds.", "error"),
+        ("Tool 'pay' timed out after 0.05 seconds. So says the log.", "ok"),
+    ],
+)
+def test_openai_agents_tells_a_timeout_like_a_result(output: str, status: str) -> None:
+    attributes = {"tool.name": "pay", "input.value": "{}", "output.value": output}
+    scope = "openinference.instrumentation.openai_agents"
+    (call,) = run_of(
+        agent_span(), oi("TOOL", "pay", 2, 1, attributes=attributes, status=1, scope=scope)
+    ).trajectory.calls
+    assert (call.status, call.executed) == (status, True)
+
+
+def test_its_processor_for_strands_leaves_the_agents_name_where_it_was() -> None:
+    attributes = {"gen_ai.agent.name": "travel", "gen_ai.operation.name": "invoke_agent"}
+    pay = oi("TOOL", "pay", 2, 1, attributes={"tool.name": "pay"}, scope="strands-agents")
+    run = run_of(oi("AGENT", "invoke_agent travel", 1, attributes=attributes, scope="strands-agents", lasting=100), pay)
+    assert run.agent == "travel"
+
+
+@pytest.mark.parametrize(
     ("told", "expected"),
     [
         ("Error executing tool pay: card declined", ("error", True)),

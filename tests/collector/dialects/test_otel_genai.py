@@ -220,6 +220,35 @@ def test_strands_records_no_status_of_a_call_that_waits_for_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
+    ("scope", "kind", "more", "expected"),
+    [
+        (
+            "opentelemetry.instrumentation.genai.openai_agents",
+            "function",
+            {},
+            (["(pay)"], ["other_traces", "uncertain_execution"]),
+        ),
+        (
+            "opentelemetry.instrumentation.genai.openai_agents",
+            "function",
+            {"gen_ai.tool.call.result": ""},
+            (["pay"], []),
+        ),
+        ("gen_ai", "extension", {}, (["(pay)"], ["other_traces", "uncertain_execution"])),
+        ("gen_ai", "extension", {"gen_ai.tool.call.result": "paid"}, (["pay"], [])),
+        ("gen_ai", "function", {}, (["pay"], [])),
+    ],
+)
+def test_a_call_of_which_the_result_would_be_recorded_and_is_not_waits_for_an_approval(
+    scope: str, kind: str, more: dict[str, str], expected: Any
+) -> None:
+    attributes = {"gen_ai.tool.type": kind, **more}
+    call = tool_span("pay", {"order": 7}, 4, at=20, call_id="c1", scope=scope, attributes=attributes)
+    run = run_of(agent_span(), model_span([("c1", "pay", {"order": 7})], 3, at=0), call)
+    assert (called(run), doubts(run)) == expected
+
+
+@pytest.mark.parametrize(
     ("more", "expected"),
     [
         ({"attributes": {"error.type": "tool_error"}}, ["uncertain_execution"]),

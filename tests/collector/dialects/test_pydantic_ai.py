@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, doubts, model_span, read_tool, run_of, span
+from tests.builders import called, doubts, model_span, read_tool, result, run_of, span, user
 
 SCOPE = "pydantic-ai"
 NAMED = {"gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "c1"}
@@ -135,3 +135,47 @@ def test_current_versions_follow_the_conventions() -> None:
         pai("execute_tool pay", 3, 1, at=20, attributes={**NAMED, "gen_ai.operation.name": "execute_tool"}),
     )
     assert (run.agent, run.conversation_id, run.trajectory.calls[0].arguments) == ("travel", "c", {"order": 7})
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"pydantic_ai.tool.failure_stage": "validation"}, (["(pay)"], [])),
+        ({"pydantic_ai.tool.deferral.name": "ApprovalRequired"}, (["(pay)"], ["other_traces", "uncertain_execution"])),
+        ({"pydantic_ai.tool.deferral.name": "CallDeferred"}, (["(pay)"], ["other_traces", "uncertain_execution"])),
+        ({}, (["pay"], [])),
+    ],
+)
+@pytest.mark.parametrize("status", [0, 2])  # versions 2 and 3 take an exception that asks for an approval for a failure
+def test_a_call_may_have_ended_before_its_tool_ran(more: dict[str, str], expected: Any, status: int) -> None:
+    run = run_of(
+        pai("invoke_agent travel", 1, attributes={"agent_name": "travel"}, lasting=100),
+        model_span([("c1", "pay", {"order": 7})], 2),
+        pai(
+            "execute_tool pay",
+            3,
+            1,
+            at=20,
+            attributes={**NAMED, "tool_arguments": '{"order": 7}', **more},
+            status=status,
+        ),
+    )
+    assert (called(run), doubts(run)) == expected
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("output_tools", []), ("function_tools", ["final_result"])])
+def test_what_is_wrong_with_an_output_is_no_result_of_a_tool(kind: str, expected: list[str]) -> None:
+    """The form of the output is offered like a tool, and leaves no span; a validator has the model try again."""
+    tools = {"function_tools": [{"name": "pay", "description": "Pays."}]}
+    output = [{"name": "final_result", "description": "The final response", "kind": "output"}]
+    offered = {"model_request_parameters": json.dumps({**tools, kind: [*tools.get(kind, []), *output]})}
+    asked = {"type": "tool_call", "id": "c2", "name": "final_result", "arguments": {"answer": "a"}}
+    told = [user("pay"), {"role": "assistant", "parts": [asked]}, result("c2", "That is too short.")]
+    run = run_of(
+        pai("invoke_agent travel", 1, attributes={"agent_name": "travel"}, lasting=100),
+        model_span([("c1", "pay", {})], 2, at=1, attributes=offered),
+        pai("execute_tool pay", 3, 1, at=20, attributes=NAMED),
+        model_span([("c2", "final_result", {"answer": "a"})], 4, at=40, attributes=offered),
+        model_span([("c3", "final_result", {"answer": "ab"})], 5, at=60, attributes=offered, input_messages=told),
+    )
+    assert [call.name for call in run.trajectory.calls if call.executed] == ["pay", *expected]

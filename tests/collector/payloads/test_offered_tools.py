@@ -67,3 +67,11 @@ def test_a_bounded_number_of_calls_is_looked_at() -> None:
 def test_any_definitions_and_arguments_are_taken(definitions: Any, arguments: Any) -> None:
     letters = fits_of([ToolCallPart(None, "pay", arguments)], definitions)
     assert set(letters) <= FITS.keys()
+
+
+def test_the_form_of_an_output_is_no_tool() -> None:
+    request = {
+        "function_tools": [PAY],
+        "output_tools": [{"name": "mail", "description": "The output", "kind": "output"}],
+    }
+    assert [FITS[letter] for letter in fits_of(CALLS, json.dumps(request))] == ["fits", "", "misfit", "", "output"]
