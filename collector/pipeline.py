@@ -17,6 +17,7 @@ from typing import Final
 
 from collector.assembly.assembler import Assembler, Occupied
 from collector.assembly.conversations import ConversationRun, Conversations
+from collector.assembly.gaps import Gaps
 from collector.assembly.refused_traces import RefusedTraces
 from collector.clock import Clock, PausableTime
 from collector.component import ExportRequest, Rejected, Signal
@@ -43,6 +44,7 @@ from collector.storage.offsets import Offsets, Origin, Partition
 from collector.storage.records import SpoolRecord
 from collector.storage.recovery import Recovery
 from collector.storage.spool import Spool
+from collector.storage.unreceived import GapRows, RefusedRows
 from collector.telemetry.metrics import Telemetry
 from collector.trace_pipeline import Rules, TracePipeline
 from collector.verdict_output import Archive, VerdictOutput
@@ -82,7 +84,8 @@ class Pipeline:
         self._judge_queue, self._budget = judge_queue, memory_budget(config)
         self._assembler = assembler = Assembler(config.traces, self._budget)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
-        self.refused = RefusedTraces(clock.now, record=self._journal)
+        self.refused = RefusedTraces(clock.now, record=RefusedRows(spool) if spool is not None else None)
+        self.gaps = Gaps(clock.wall_ns, config.traces.max_duration, GapRows(spool) if spool is not None else None)
         self._redaction = Redaction(config.redact)
         self._results = Results(
             self._redaction, clock.wall_ns, values=config.explain.values, dimensions=self._dimensions,
@@ -98,7 +101,7 @@ class Pipeline:
         self._output = VerdictOutput(
             telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict, archive
         )
-        self._conversations = Conversations(config.conversations, self._budget.conversations)
+        self._conversations = Conversations(config.conversations, self._budget.conversations, self.gaps)
         assembler.held.spare = self._spare
         self._conversation_pipeline = ConversationPipeline(
             self._conversations, rules.set, self._journal, self._output, telemetry, clock, self._wait_for,
@@ -138,7 +141,9 @@ class Pipeline:
             ContextSettings(
                 route, intent, skew_ns, user_input=user_input, content=reads_content, dimensions=self._dimensions
             ),
-            Scoring(rules.set, skew_ns, self._assembler.was_scored, self.refused.__contains__, self._confirm),
+            Scoring(
+                rules.set, skew_ns, self._assembler.was_scored, self.refused.__contains__, self.gaps, self._confirm
+            ),
             collects_runs=rules.set.has_scope("conversation") and self.offsets is None,
             submits=self._judge_queue is not None and rules.set.has_judges(),
             version=next(self._versions),
@@ -294,7 +299,12 @@ class Pipeline:
         self._hold_queue.advance(float("inf"))
         self._output.flush(float("inf"))
 
-    # ---- after a restart: called by the service before anything is received
+    # ---- from start to stop: called by the service
+
+    def listens(self) -> None:
+        """Note that from now on what is sent here arrives; it did not since the process before this one stopped."""
+        if self._journal is not None and (stopped_ns := self._journal.received_until):
+            self.gaps.add(stopped_ns, self._clock.wall_ns())
 
     def recover(self) -> Iterator[None]:
         """Restore open traces and queued requests from the spool, in steps of milliseconds."""
@@ -302,8 +312,9 @@ class Pipeline:
             return
         lost = 0
         recovery = Recovery(
-            self._journal, self._assembler, self._conversations, self.refused, self._requests.reader.decoder,
-            self._requests.reader.span, self._requests.add_log, self._forward_unscored, self._clock.now,
+            self._journal, self._assembler, self._conversations, self.refused, self.gaps,
+            self._requests.reader.decoder, self._requests.reader.span, self._requests.add_log, self._forward_unscored,
+            self._clock.now,
         )  # fmt: skip
         for is_lost in recovery.run():
             lost += is_lost
@@ -321,7 +332,15 @@ class Pipeline:
     def ready(self) -> None:
         """Note that from now on spans arrive as they are made: runs and conversations may have begun unseen before."""
         self._requests.ready(self._assembler.ready(self._clock.wall_ns(), self._clock.now()))
+        if self._journal is not None:
+            self._journal.record_receiving(self._clock.wall_ns)
         self._conversation_pipeline.collect(all_runs=self._traces.rules.collects_runs)
+
+    def stops_listening(self) -> None:
+        """Note that from now on nothing arrives any more."""
+        if self._journal is not None:
+            stopped_ns = self._clock.wall_ns()
+            self._journal.record_receiving(lambda: stopped_ns)
 
     def now(self) -> float:
         """Returns the time by which traces become due, in seconds: it stands still while the sending queue is full."""

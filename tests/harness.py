@@ -95,12 +95,14 @@ class Bench(Driver):
 
 
 def write_spool(spool: Spool) -> None:
-    """Write what is pending, as the writer of a spool that was started does."""
-    while spool.unwritten:
+    """Write what is pending, as the writer of a spool that was started does; nothing, where that is idle."""
+    is_behind = True
+    while is_behind:
         change, callbacks = spool._take()
         spool._file.apply(change)
         for callback in callbacks:
             callback()
+        is_behind = spool.unwritten
 
 
 class Life(Driver):
@@ -127,6 +129,7 @@ class Life(Driver):
         self.pipeline = Pipeline(
             config, rules, self.telemetry, self.queue, self.clock, spool=self.spool, judge_queue=judge_queue
         )
+        self.pipeline.listens()
         recover(self.pipeline)
         self.resumed = self.pipeline.open_traces
 

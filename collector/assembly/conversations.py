@@ -19,6 +19,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from collector.assembly.deadlines import Deadlines
+from collector.assembly.gaps import Gaps
 from collector.assembly.recent_keys import RecentKeys
 from collector.config.model import ConversationsConfig
 
@@ -96,8 +97,8 @@ class Conversation:
 class Conversations:
     """All open conversations, the least recently touched first, and the remembered ones."""
 
-    def __init__(self, config: ConversationsConfig, max_bytes: int) -> None:
-        self._config, self._max_bytes = config, max_bytes
+    def __init__(self, config: ConversationsConfig, max_bytes: int, gaps: Gaps) -> None:
+        self._config, self._max_bytes, self._gaps = config, max_bytes, gaps
         self._open: OrderedDict[ConversationKey, Conversation] = OrderedDict()
         self._over: OrderedDict[ConversationKey, Conversation] = OrderedDict()
         self._deadlines = Deadlines(self._open)
@@ -161,15 +162,16 @@ class Conversations:
         return None
 
     def may_lack_runs(self, conversation: Conversation) -> bool:
-        """Whether it may have begun before runs were collected.
+        """Whether it may have begun before runs were collected, or before the end of a gap in which a run may be lost.
 
         A conversation that was quiet for ``idle_timeout`` is over, so none has that begins so long after that time. None that
         began more than ``max_duration`` before it goes on, so that is a recording, which is replayed whole.
         """
         if self.collected_from is None:
             return False
-        begun = min([run.start_ns for run in conversation.runs.values()], default=self.collected_from)
-        unseen = (self.collected_from - begun) / 1e9
+        since = max(self.collected_from, self._gaps.latest_ns)
+        begun = min([run.start_ns for run in conversation.runs.values()], default=since)
+        unseen = (since - begun) / 1e9
         return -self._config.idle_timeout < unseen <= self._config.max_duration
 
     def open(self) -> list[Conversation]:

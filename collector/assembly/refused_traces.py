@@ -21,11 +21,14 @@ _KEPT: Final = 600.0
 class Record(Protocol):
     """What a restart brings back."""
 
-    def store_refused(self, key: int, traces: Collection[bytes]) -> None:
+    def store(self, key: int, traces: Collection[bytes]) -> None:
         """Store that a request with spans of these traces is refused."""
 
-    def delete_refused(self, key: int) -> None:
+    def delete(self, key: int) -> None:
         """Delete what was stored of a request, if it was."""
+
+    def restored(self, key: int, row: int) -> None:
+        """Take over what is stored of a request in a row that was read back."""
 
 
 class RefusedTraces:
@@ -50,17 +53,17 @@ class RefusedTraces:
         traces = frozenset(trace_id for trace_id in traces if len(trace_id) == _ID_SIZE)
         if not 0 < len(traces) <= self._max_traces:
             return
-        self.restore(key, traces)
+        self._note(key, traces)
         if self._record is not None:
-            self._record.store_refused(key, traces)
+            self._record.store(key, traces)
         while self._size > self._max_traces:
             self._forget(next(iter(self._requests)))
 
-    def restore(self, key: int, traces: Collection[bytes]) -> None:
+    def restore(self, key: int, traces: Collection[bytes], row: int) -> None:
         """Note that a request was refused before a restart."""
-        self._requests[key] = self._now(), traces
-        self._traces.update(traces)
-        self._size += len(traces)
+        self._note(key, traces)
+        if self._record is not None:
+            self._record.restored(key, row)
 
     def accepted(self, request: bytes) -> None:
         """Note that a request is accepted, whether it was refused before or not."""
@@ -69,13 +72,18 @@ class RefusedTraces:
         while self._requests and next(iter(self._requests.values()))[0] < expired:
             self._forget(next(iter(self._requests)))
 
+    def _note(self, key: int, traces: Collection[bytes]) -> None:
+        self._requests[key] = self._now(), traces
+        self._traces.update(traces)
+        self._size += len(traces)
+
     def _forget(self, key: int) -> None:
         if key not in self._requests:
             return
         _, traces = self._requests.pop(key)
         self._size -= len(traces)
         if self._record is not None:
-            self._record.delete_refused(key)
+            self._record.delete(key)
         for trace_id in traces:
             self._traces[trace_id] -= 1
             if not self._traces[trace_id]:

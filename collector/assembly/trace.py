@@ -262,6 +262,14 @@ class Trace:
         # What has no parent belongs to the trace, which has its verdict; an agent there begins a run of its own.
         return span.role != AGENT and not span.parent_span_id
 
+    def times_of(self, anchor: bytes) -> tuple[int, int]:
+        """Start and end of the run with this anchor, in ns; of all spans where that is not among them."""
+        known = self.spans.get(anchor)
+        if known is not None:
+            return known.start_ns, known.end_ns
+        spans = self.spans.values()
+        return min([span.start_ns for span in spans], default=0), max([span.end_ns for span in spans], default=0)
+
     def was_held(self, key: bytes | int) -> bool:
         """Whether a known span is held, or was."""
         if key in self.held or self.seen.get(key, False):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from collector.assembly.gaps import Gaps
 from collector.assembly.trace import Beginnings, Given, Trace
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import NOTHING_HIDDEN, Content
@@ -28,6 +29,10 @@ _TRUNCATED = Doubt(
 )
 _REFUSED = Doubt(
     "refused_spans", sentence="spans of its trace were refused because of overload, and have not been sent again"
+)
+_IN_GAP = Doubt(
+    "refused_spans",
+    sentence="spans of it may have been sent, and given up by their sender, while this process was down or had no room",
 )
 _EARLY = Doubt("truncated", sentence="it had to be scored before spans that were still on their way could arrive")
 _FORCED = frozenset({"evicted", "shutdown", "max_duration"})  # reasons of release for which nothing is waited
@@ -61,7 +66,8 @@ class Scoring:
     """How traces are scored: by which rules, with which tolerance between clocks, and what was scored before.
 
     ``was_scored`` tells of a trace that is no longer remembered whether the run with this anchor had its verdict, and
-    ``was_refused`` whether spans of a trace were refused and are still to be sent again. When nothing of a trace has arrived
+    ``was_refused`` whether spans of a trace were refused and are still to be sent again. ``gaps`` are those in what was
+    received, None of recordings. When nothing of a trace has arrived
     for ``confirm`` seconds, no span is on its way any more that could change a fail.
     """
 
@@ -69,6 +75,7 @@ class Scoring:
     skew_ns: int = 0
     was_scored: Callable[[bytes, bytes], bool] = lambda trace_id, anchor: False
     was_refused: Callable[[bytes], bool] = lambda trace_id: False
+    gaps: Gaps | None = None
     confirm: float = 0.0
 
     def verdicts_of(self, trace: Trace, runs: Sequence[Run], release: str, now: float) -> Scored:
@@ -85,6 +92,8 @@ class Scoring:
                 _add_doubt(run, _TORN)
             if was_refused:
                 _add_doubt(run, _REFUSED)
+            elif self._may_be_in_gap(trace, run.span_id):
+                _add_doubt(run, _IN_GAP)
             _find_intent(run, self.rules)
             if self.rules.reads_definitions:
                 run.trajectory = replace(run.trajectory, declared=declared_tools(run))
@@ -93,8 +102,13 @@ class Scoring:
             joined = _join(runs, self.skew_ns)
             if beginnings.may_be_missing(_WHOLE_TRACE):
                 _add_doubt(joined, _TORN)
+            if not was_refused and self._may_be_in_gap(trace, _WHOLE_TRACE):
+                _add_doubt(joined, _IN_GAP)
             self._score_once(scored, trace, _WHOLE_TRACE, joined, "trace", release)
         return scored
+
+    def _may_be_in_gap(self, trace: Trace, anchor: bytes) -> bool:
+        return self.gaps is not None and bool(self.gaps) and self.gaps.may_hold(*trace.times_of(anchor))
 
     def failed(self, trace: Trace, runs: Sequence[Run], release: str, error: Exception) -> Scored:
         """Returns an error evaluation for each run, for the whole trace if its runs are unknown."""

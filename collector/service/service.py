@@ -221,6 +221,8 @@ class Service:
             with self._tracing.span("start"):
                 for part in reversed(parts):
                     await part.start()
+            if self._live:
+                self.pipeline.listens()
             await self._recover()
         except ListenError as error:
             await self.shutdown()
@@ -306,6 +308,8 @@ class Service:
         drain.
         """
         ran, self.health.running = self.health.running, False
+        if ran and self._live:
+            self.pipeline.stops_listening()
         with self._tracing.span("drain") as attributes:
             await _shut_down(self._receivers)
             if ran and self._successor is not None:

@@ -1,11 +1,11 @@
-"""What the spool holds of open traces, finished traces and conversations: the one owner of its rows.
+"""What the spool holds of open traces, finished traces and conversations: the owner of these rows.
 
 A request leaves one record for each open trace in it (its GenAI spans, the parent links of all its spans) and one for all
 traces in which no agent was seen yet (links and roots, which matter if an agent shows up later); its large resources and
 scopes are shared by these. A finished trace leaves a
 tombstone: the ids of its spans, so that a repeated one is recognised, and the anchors that have a verdict. A conversation
 leaves a record for each run, and one that says whether it has its verdict. What casts doubt on traces is recorded as well: from
-when on they were seen, which opened without a part that was forgotten, and the requests that were refused.
+when on they were seen, and which opened without a part that was forgotten; ``unreceived`` has the rest of that.
 
 Records are deleted, and the tombstone is written, in the transaction that queues the trace's annotated spans and events:
 until then nothing of them has left, so that verdicts made again after a crash are the first anybody sees. What a tombstone
@@ -14,7 +14,7 @@ does not bring back is the spans themselves: after a restart a late tool call is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -28,7 +28,6 @@ from collector.storage.records import (
     SpoolRecord,
     pack,
     write_conversation,
-    write_refused,
     write_time,
     write_tombstone,
 )
@@ -89,7 +88,6 @@ class Journal:
         self._evicted: list[int] = []  # tombstones to delete
         self._conversations: dict[ConversationKey, dict[bytes, int]] = {}  # rows by anchor
         self._changes: list[Callable[[], None]] = []  # to conversations
-        self._refused: dict[int, int] = {}  # rows of refused requests, by key
         self._begun: dict[bytes, int] = {}  # rows read back that tell of traces that are to open
         self._period: list[int] = []  # rows read back last that say from when on traces were seen
         self._period_counts = False  # whether there are records that follow them
@@ -104,6 +102,15 @@ class Journal:
 
     def _store_time(self, kind: RecordKind, time_ns: int) -> None:
         self._spool.store(kind, write_time(time_ns))
+
+    @property
+    def received_until(self) -> int:
+        """Until when the process before this one received what was sent to it, in ns of wall time; 0 if that is unknown."""
+        return self._spool.received_until
+
+    def record_receiving(self, until_ns: Callable[[], int]) -> None:
+        """Record again and again until when this process receives what is sent to it."""
+        self._spool.receiving = until_ns
 
     def store_request(
         self, links: Mapping[bytes, Sequence[bytes]], scopes: Sequence[JournaledScope], now: float
@@ -142,17 +149,6 @@ class Journal:
         """Store a log record if its trace is open."""
         if self._is_open(trace_id):
             self._store_of(trace_id, RecordKind.LOG, b"", envelope, [raw])
-
-    def store_refused(self, key: int, traces: Collection[bytes]) -> None:
-        """Store that a request with spans of these traces is refused."""
-        # What cannot be written would pile up: each request is refused meanwhile.
-        if not self._spool.failing:
-            self._refused[key] = self._spool.store(RecordKind.REFUSED, write_refused(key, traces))
-
-    def delete_refused(self, key: int) -> None:
-        """Delete what was stored of a request, if it was."""
-        if key in self._refused:
-            self._spool.delete("inbox", [self._refused.pop(key)])
 
     def drop(self, trace: Trace) -> None:
         """Delete the records of an open trace that goes on elsewhere, in the step that queues its spans for there."""
@@ -367,10 +363,6 @@ class Journal:
     def restored_begun(self, trace_id: bytes, row: int) -> None:
         """Take over the record that a trace which is about to open lacks an earlier part."""
         self._begun[trace_id] = row
-
-    def restored_refused(self, key: int, row: int) -> None:
-        """Take over the record of a refused request."""
-        self._refused[key] = row
 
     def restored_period(self, row: int, *, begins: bool) -> None:
         """Take over a record that says from when on the traces of the records that follow were seen."""

@@ -9,6 +9,7 @@ inbox, COLLECTED_FROM, READY, JOINING
                               wall time in ns
 inbox, BEGUN                  trace id
 inbox, REFUSED                key | trace ids, side by side
+inbox, GAP                    wall times in ns
 finished                      trace id | links | ids of held spans | of other spans | of log records | anchors
 """
 
@@ -56,12 +57,15 @@ class RecordKind(IntEnum):
     """Of the trace of records that follow, an earlier part was forgotten when it opened."""
     REFUSED = 11
     """A request that was refused, and the traces of which it has spans."""
+    GAP = 12
+    """A time at which nothing was read of what was sent."""
 
 
 _REFERS = (1 << 4, 1 << 5)  # added to the kind of a record that has a row instead of the resource, of the scope
 _ROW = struct.Struct("<Q")
 _TIME = struct.Struct("<Q")
 _KEY = struct.Struct("<Q")
+_GAP = struct.Struct("<QQ")
 _ANCHOR = struct.Struct("<IB")  # revision, length of the anchor that follows
 
 
@@ -183,6 +187,19 @@ def read_refused(record: bytes) -> tuple[int, list[bytes]]:
         raise ValueError(_DAMAGED)
     key: int = _KEY.unpack_from(record)[0]
     return key, _split_ids(record[_KEY.size :], _TRACE_ID)
+
+
+def write_gap(begun_ns: int, ended_ns: int) -> bytes:
+    """Encode a gap in what was received."""
+    return _GAP.pack(begun_ns, ended_ns)
+
+
+def read_gap(record: bytes) -> tuple[int, int]:
+    """Decode a gap: when it began and ended, in ns of wall time. Raises ValueError if it is damaged."""
+    if len(record) != _GAP.size:
+        raise ValueError(_DAMAGED)
+    begun_ns, ended_ns = _GAP.unpack(record)
+    return begun_ns, ended_ns
 
 
 def write_conversation(conversation: Conversation) -> bytes:

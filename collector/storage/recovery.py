@@ -13,6 +13,7 @@ from functools import partial
 
 from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversations
+from collector.assembly.gaps import Gaps
 from collector.assembly.refused_traces import RefusedTraces
 from collector.assembly.seen_from import SeenFrom
 from collector.errors import DecodeError
@@ -26,6 +27,7 @@ from collector.storage.records import (
     SpoolRecord,
     own_kind,
     read_conversation,
+    read_gap,
     read_record,
     read_refused,
     read_time,
@@ -45,7 +47,7 @@ Forward = Callable[[SpoolRecord], None]
 
 
 class Recovery:
-    """Fills an assembler, conversations and refused traces from a journal."""
+    """Fills an assembler, conversations, refused traces and gaps from a journal."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what it fills, and what it reads with
         self,
@@ -53,13 +55,15 @@ class Recovery:
         assembler: Assembler,
         conversations: Conversations,
         refused: RefusedTraces,
+        gaps: Gaps,
         decoder: Decoder,
         read_span: ReadSpan,
         add_log: AddLog,
         forward: Forward,
         now: Callable[[], float],
     ) -> None:
-        self._journal, self._assembler, self._conversations, self._refused = journal, assembler, conversations, refused
+        self._journal, self._assembler, self._conversations = journal, assembler, conversations
+        self._refused, self._gaps = refused, gaps
         self._decoder, self._read_span, self._add_log = decoder, read_span, add_log
         self._forward, self._now = forward, now
         self._seen_from: SeenFrom | None = None  # of the records that follow
@@ -146,9 +150,9 @@ class Recovery:
             self._assembler.restore_begun(packed)
             self._journal.restored_begun(packed, row)
         elif kind == RecordKind.REFUSED:
-            refusal, traces = read_refused(packed)
-            self._journal.restored_refused(refusal, row)
-            self._refused.restore(refusal, traces)
+            self._refused.restore(*read_refused(packed), row)
+        elif kind == RecordKind.GAP:
+            self._gaps.restore(*read_gap(packed), row)
         elif kind == RecordKind.SHARED:
             self._journal.restored_part(row, packed)
         else:

@@ -43,6 +43,8 @@ class Change:
 
     inserts: dict[str, list[Row]] = field(default_factory=lambda: {t: [] for t in VALUES})
     deletes: dict[str, list[int]] = field(default_factory=lambda: {t: [] for t in VALUES})
+    received_ns: int = 0
+    """Until when requests were received, in wall time; 0 if that is not to be noted."""
 
     def __bool__(self) -> bool:
         return any(self.inserts.values()) or any(self.deletes.values())

@@ -62,6 +62,10 @@ class Spool:
         self._writer: asyncio.Task[None] | None = None
         self._closing = False
         self.failing = False
+        self.received_until = file.received_until
+        """When the process before this one stopped to receive requests, in ns of wall time; 0 if that is unknown."""
+        self.receiving: Callable[[], int] = lambda: 0
+        """Until when this one receives them; it is asked about once a second, and 0 is not recorded."""
 
     # ---- lifecycle
 
@@ -309,6 +313,7 @@ class Spool:
     def _take(self) -> tuple[Change, list[Callable[[], None]]]:
         """Take over what was recorded, for one transaction, and who is to be told once it is written."""
         change, callbacks = self._pending, self._callbacks
+        change.received_ns = self.receiving()
         taken, tell = self._large_requests.take(change, _MAX_PENDING - self._pending_bytes)
         callbacks += tell
         if taken:

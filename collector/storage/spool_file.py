@@ -66,7 +66,7 @@ class SpoolFile:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._path.touch(0o600)  # it holds what users say to agents
-            self._mark = Mark(folder / f"{NAME}-commits", "<Q")
+            self._mark, self._received = Mark(folder / f"{NAME}-commits", "<Q"), Mark(folder / f"{NAME}-received", "<Q")
             self.attempts = Attempts(folder / f"{NAME}-recovering")
         except OSError as error:
             raise ConfigError(
@@ -225,6 +225,12 @@ class SpoolFile:
         self.quarantine.add(table, row[0], row[-2])
         return False
 
+    @property
+    def received_until(self) -> int:
+        """Until when requests were received, in ns of wall time, as was noted last; 0 if that is unknown."""
+        received = self._received.read()
+        return received[0] if received is not None else 0
+
     def last_id(self) -> int:
         """Returns the highest id that was in use when it was opened, 0 if there was none."""
         return self._last
@@ -235,8 +241,14 @@ class SpoolFile:
         """Make a change durable, all of it or nothing. Returns how many bytes are in use. Raises sqlite3.Error."""
         # Also for an empty change, so that an idle spool notices soon that its file was deleted.
         self._stay_in_place()
-        if not change:
-            return self.used()
+        if change:
+            self._commit(change)
+        if change.received_ns:
+            with contextlib.suppress(OSError):
+                self._received.write(change.received_ns)
+        return self.used()
+
+    def _commit(self, change: Change) -> None:
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -260,7 +272,6 @@ class SpoolFile:
         self._commits += 1
         with contextlib.suppress(OSError):  # the commit stands; a mark that is behind says less than it could
             self._mark.write(self._commits)
-        return self.used()
 
     def _stay_in_place(self) -> None:
         """Raises sqlite3.OperationalError if the files that are open are not those in the folder, and cannot be put there."""
@@ -286,7 +297,8 @@ class SpoolFile:
         # Before the rename: after a power cut the name must not stand for a file that was never written out.
         _sync(copy)
         self._close_marks()
-        self._mark, self.attempts = Mark(self._mark.path, "<Q"), Attempts(folder / f"{NAME}-recovering")
+        self._mark, self._received = Mark(self._mark.path, "<Q"), Mark(self._received.path, "<Q")
+        self.attempts = Attempts(folder / f"{NAME}-recovering")
         self._connection.close()  # deletes a log of its name, so not after the new one is open
         copy.replace(self._path)
         _sync(folder)
@@ -313,6 +325,7 @@ class SpoolFile:
 
     def _close_marks(self) -> None:
         self._mark.close()
+        self._received.close()
         self.attempts.close()
 
 

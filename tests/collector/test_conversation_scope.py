@@ -354,6 +354,28 @@ def test_a_restart_casts_no_doubt_on_conversations_that_begin_after_it(tmp_path:
     life.close()
 
 
+@pytest.mark.parametrize(
+    ("down", "label", "doubts"),
+    [(5, "fail", None), (6, "incomplete", ["truncated"]), (60, "incomplete", ["truncated"])],
+)
+def test_one_that_is_open_while_the_process_is_down_for_long_may_lack_a_turn(
+    tmp_path: Path, down: float, label: str, doubts: object
+) -> None:
+    life = Life(tmp_path, RULES)
+    life.pipeline.ready()
+    life.settle(QUIET)
+    life.send(*turn(24, "look_up"))
+    life.settle()
+    for seconds in (down, 1):
+        life.clock.seconds += seconds
+        life.crash()
+        life.pipeline.ready()
+        life.settle()
+    life.settle(QUIET)
+    assert undecided(life.events()) == [("c-1", 0, label, doubts)]
+    life.close()
+
+
 def test_one_that_goes_on_after_it_was_evicted_and_a_restart_is_incomplete(tmp_path: Path) -> None:
     life = Life(tmp_path, RULES, {"max_open": 1})
     life.pipeline.ready()

@@ -16,6 +16,7 @@ from collector.errors import RefusedError
 from collector.in_flight import InFlight
 from collector.service.admission import Admission
 from collector.service.memory_limiter import MemoryLimiter
+from collector.storage.records import RecordKind
 from tests import otlp_data as data
 from tests.harness import WEATHER_RULES, Bench, Life
 
@@ -172,3 +173,121 @@ def test_what_is_refused_while_nothing_can_be_written_does_not_pile_up(tmp_path:
         assert not life.spool.unwritten
         life.pipeline.refused.accepted(bytes([0]))
         assert not life.spool.unwritten
+
+
+# --- given up by their senders while the process was down, with a spool
+
+READY = 1000.0
+"""What the clock of a life says when it begins: seconds after the epoch of the spans."""
+
+
+def stop(life: Life, seconds: float, *, killed: bool = True) -> None:
+    """Let the process be down for so long."""
+    if not killed:
+        life.pipeline.stops_listening()
+        life.wait(5)  # until what is complete has its verdict
+        seconds -= 5
+    life.write()
+    life.clock.seconds += seconds
+    crash(life)
+
+
+def run_at(begins: float, lasting: float) -> tuple[Span, Span]:
+    """A call, and the agent whose other call was lost."""
+    agent = data.agent(1, at=begins)
+    agent.end_time_unix_nano = agent.start_time_unix_nano + int(lasting * 1e9)
+    return data.tool(3, 1, "send_email", begins + 0.05), agent
+
+
+def said(life: Life) -> list[tuple[str, list[str] | None]]:
+    life.settle(60)
+    return [(event["gen_ai.evaluation.score.label"], event.get("rightcall.doubts")) for event in life.events()]
+
+
+DECIDED, DOUBTED = [("fail", None)], [("incomplete", ["refused_spans"])]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize(("down", "expected"), [(5, DECIDED), (6, DOUBTED), (60, DOUBTED)])
+def test_a_run_in_progress_may_lack_spans_sent_while_the_process_was_down_for_long(
+    tmp_path: Path, down: float, expected: object, killed: bool
+) -> None:
+    call, agent = run_at(READY + 1, down + 2)
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES, confirm=CONFIRM)) as life:
+        life.pipeline.ready()
+        life.wait(2)
+        life.send(call)
+        stop(life, down, killed=killed)
+        life.send(agent)
+        assert said(life) == expected
+
+
+@pytest.mark.parametrize(
+    ("begins", "lasting", "expected"),
+    [
+        pytest.param(READY + 1, 3, DECIDED, id="all of it was sent before"),
+        pytest.param(READY + 1, 6, DOUBTED, id="a batch processor may have held its last spans"),
+        pytest.param(READY + 41, 1, DECIDED, id="it began after"),
+        pytest.param(READY - 700, 10, DECIDED, id="a recording"),
+    ],
+)
+def test_a_run_of_which_nothing_can_be_lost_is_decided(
+    tmp_path: Path, begins: float, lasting: float, expected: object
+) -> None:
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES, confirm=20.0)) as life:
+        life.pipeline.ready()
+        life.send(data.span(4, 1))  # the trace is known before
+        life.wait(9)
+        if begins < READY + 9:
+            life.send(*run_at(begins, lasting))
+        stop(life, 30)
+        life.wait(3)
+        if begins > READY + 9:
+            life.send(*run_at(begins, lasting))
+        assert said(life) == expected
+
+
+def test_an_idle_process_that_is_down_for_a_moment_was_not_down_since_it_had_something_to_do(tmp_path: Path) -> None:
+    call, agent = run_at(READY + 1, 62)
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES, idle_timeout=100.0)) as life:
+        life.pipeline.ready()
+        life.wait(2)
+        life.send(call)
+        life.write()
+        life.wait(60)
+        stop(life, 2)
+        life.send(agent)
+        assert said(life) == DECIDED
+
+
+@pytest.mark.parametrize("moments", [1, 3])
+def test_a_further_restart_does_not_forget_that_the_process_was_down(tmp_path: Path, moments: int) -> None:
+    call, agent = run_at(READY + 1, 30)
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES)) as life:
+        life.pipeline.ready()
+        life.wait(2)
+        life.send(call)
+        stop(life, 20)
+        for _ in range(moments):
+            life.wait(9)
+            stop(life, 1)
+        life.send(agent)
+        assert said(life) == DOUBTED
+
+
+def test_a_process_that_ends_again_and_again_before_it_is_ready_was_down_all_the_time(tmp_path: Path) -> None:
+    call, agent = run_at(READY + 1, 12)
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES)) as life:
+        life.pipeline.ready()
+        life.wait(2)
+        life.send(call)
+        for _ in range(5):
+            life.write()
+            life.clock.seconds += 2
+            life.crash()
+        life.pipeline.ready()
+        life.send(agent)
+        assert said(life) == DOUBTED
+        stop(life, 1)
+        assert life.file is not None
+        assert [kind for _, kind, _ in life.file.inbox()].count(RecordKind.GAP) == 1

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from collector.assembly.conversations import Added, Conversation, ConversationKey, ConversationRun, Conversations
+from collector.assembly.gaps import Gaps
 from collector.config.model import ConversationsConfig
 
 KEY = ConversationKey(None, "shop", "c-1")
@@ -27,7 +28,7 @@ def key(number: int) -> ConversationKey:
 
 def conversations(max_bytes: int = 64 << 20, **config: Any) -> Conversations:
     settings = ConversationsConfig.model_validate({"idle_timeout": 10, "max_duration": 60, **config})
-    return Conversations(settings, max_bytes)
+    return Conversations(settings, max_bytes, Gaps(lambda: 0, 60.0))
 
 
 def close_due(table: Conversations, now: float) -> list[tuple[Conversation, str]]:

@@ -12,6 +12,7 @@ import pytest
 from collector import dialects
 from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversation, ConversationKey, ConversationRun, Conversations
+from collector.assembly.gaps import Gaps
 from collector.assembly.refused_traces import RefusedTraces
 from collector.config.model import ConversationsConfig, TracesConfig
 from collector.otlp.decode import Decoder
@@ -47,7 +48,8 @@ class Journaled:
     def _start(self, now: float) -> None:
         self.file = SpoolFile(self._folder, fsync=False)
         self._spool = Spool(self.file, 1 << 30, Telemetry())
-        assembler, self.table = Assembler(TracesConfig()), Conversations(self._config, 64 << 20)
+        assembler, gaps = Assembler(TracesConfig()), Gaps(lambda: 0, 60.0)
+        self.table = Conversations(self._config, 64 << 20, gaps)
         self._journal = Journal(self._spool, assembler.is_open, 30.0)
         decoder = Decoder(frozenset(), (), dialects.SCOPES)
         recovery = Recovery(
@@ -55,6 +57,7 @@ class Journaled:
             assembler,
             self.table,
             RefusedTraces(lambda: now),
+            gaps,
             decoder,
             dialects.read_span,
             lambda *_: b"",

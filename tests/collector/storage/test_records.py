@@ -111,6 +111,15 @@ def test_a_time_is_read_back(time_ns: int) -> None:
             records.read_time(damaged)
 
 
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_a_gap_is_read_back(begun_ns: int, ended_ns: int) -> None:
+    packed = records.write_gap(begun_ns, ended_ns)
+    assert records.read_gap(packed) == (begun_ns, ended_ns)
+    for damaged in (packed[:-1], packed + b"x"):
+        with pytest.raises(ValueError, match=DAMAGED):
+            records.read_gap(damaged)
+
+
 @pytest.mark.parametrize(
     "packed", [b"", b"\x00", b"\xff\xff\xff\xff", SPANS[:-1], SPANS + b"x", b"\x01\0\0\0\xff\xff\xff\xff"]
 )

@@ -11,6 +11,7 @@ import pytest
 from collector import dialects
 from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversations
+from collector.assembly.gaps import Gaps
 from collector.assembly.refused_traces import RefusedTraces
 from collector.config.model import ConversationsConfig, TracesConfig
 from collector.otlp.decode import Decoder
@@ -133,7 +134,9 @@ class Restored:
     def run(self, read_span: Callable[[Any], Any] = dialects.read_span) -> list[bool]:
         journal = Journal(self._spool, self.assembler.is_open, 30.0)
         decoder = Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES)
-        filled = journal, self.assembler, Conversations(ConversationsConfig(), 1 << 20), RefusedTraces(lambda: 0.0)
+        gaps = Gaps(lambda: 0, 60.0)
+        conversations = Conversations(ConversationsConfig(), 1 << 20, gaps)
+        filled = journal, self.assembler, conversations, RefusedTraces(lambda: 0.0), gaps
         recovery = Recovery(*filled, decoder, read_span, lambda *_: b"", self.forwarded.append, lambda: 0.0)
         return list(recovery.run())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import shutil
 import sqlite3
 import threading
@@ -203,6 +204,25 @@ def test_an_idle_spool_that_is_deleted_is_written_anew_and_counted(
 
     run(tmp_path / "spool", scenario)
     assert rows(tmp_path / "spool") == [b"acknowledged"]
+
+
+def test_an_idle_spool_notes_until_when_requests_are_received(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool_module, "_WATCH", 0.001)
+
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        assert spool.received_until == 0
+        await until(lambda: file.transactions > 3)
+        assert file.received_until == 0, "none are received yet"
+        times = itertools.count(1)
+        spool.receiving = lambda: next(times)
+        await until(lambda: file.received_until > 3)
+        spool.receiving = lambda: 7_000
+        await until(lambda: file.received_until == 7_000)
+
+    run(tmp_path, scenario)
+    file = SpoolFile(tmp_path)
+    assert (file.received_until, Spool(file, 1 << 30, Telemetry()).received_until) == (7_000, 7_000)
+    file.close()
 
 
 def test_while_another_file_is_in_its_place_nothing_is_acknowledged(
