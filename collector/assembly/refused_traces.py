@@ -60,8 +60,9 @@ class RefusedTraces:
             self._forget(next(iter(self._requests)))
 
     def restore(self, key: int, traces: Collection[bytes], row: int) -> None:
-        """Note that a request was refused before a restart."""
-        self._note(key, traces)
+        """Note that a request was refused before a restart; it may have been refused again since."""
+        if key not in self._requests:
+            self._note(key, traces)
         if self._record is not None:
             self._record.restored(key, row)
 

@@ -45,16 +45,13 @@ class Admission:
 
     def reservation(self) -> Reservation:
         """Room for one request. Raises CollectorError where there is none, so that it is not read at all."""
-        self._admit_reading()
+        self._memory.admit()
         return self._in_flight.reservation()
 
-    def _admit_reading(self) -> None:
+    def _admit(self) -> None:
         if self.recovering:
             raise UnavailableError("the collector starts and reads its spool, retry later")
         self._memory.admit()
-
-    def _admit(self) -> None:
-        self._admit_reading()
         if self._queue is not None and self._queue.full:
             raise RefusedError("the sending queue is full")
         if self._spool is not None:

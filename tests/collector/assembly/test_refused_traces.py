@@ -26,6 +26,15 @@ def test_a_trace_is_known_until_all_its_requests_are_accepted() -> None:
     assert B not in refused
 
 
+def test_a_request_that_was_refused_again_before_a_restart_was_over_counts_once() -> None:
+    known = RefusedTraces(ManualClock().now)
+    known.add(b"1", {A})
+    ((key, (_, traces)),) = known._requests.items()
+    known.restore(key, traces, 7)
+    known.accepted(b"1")
+    assert A not in known
+
+
 def test_a_sender_that_does_not_try_again_for_ten_minutes_never_will() -> None:
     clock = ManualClock()
     refused = RefusedTraces(clock.now)

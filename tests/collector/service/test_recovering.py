@@ -114,3 +114,33 @@ def test_it_can_be_stopped_while_it_recovers_and_begins_again(tmp_path: Path) ->
 
     run(tmp_path, stop)
     run(tmp_path, go_on)
+
+
+async def refused_meanwhile(service: Service, starting: asyncio.Task[None]) -> None:
+    assert (await said_over_grpc(ports(service)[0]))[0] is grpc.StatusCode.UNAVAILABLE
+    assert not starting.done(), "the spool of this test is too small"
+
+
+def test_spans_that_are_refused_meanwhile_are_awaited_until_they_are_sent_again(tmp_path: Path) -> None:
+    fill(tmp_path)
+
+    async def scenario(service: Service, starting: asyncio.Task[None]) -> None:
+        await refused_meanwhile(service, starting)
+        # By now the row of the first time may be read back, or still to be read.
+        await refused_meanwhile(service, starting)
+        await starting
+        assert data.TRACE in service.pipeline.refused
+        assert (await said_over_grpc(ports(service)[0]))[0] is grpc.StatusCode.OK
+        assert data.TRACE not in service.pipeline.refused
+
+    run(tmp_path, refused_meanwhile)
+    assert refusals(tmp_path) == 1
+    run(tmp_path, scenario)
+    assert refusals(tmp_path) == 0
+
+
+def refusals(folder: Path) -> int:
+    file = SpoolFile(folder)
+    kinds = [kind for _, kind, _ in file.inbox()]
+    file.close()
+    return kinds.count(RecordKind.REFUSED)
