@@ -62,10 +62,12 @@ class CollectorError(RightcallError):
     """A request was refused. ``reason`` is from a closed set: it becomes a metric label.
 
     The sender should wait ``retry_after`` seconds before it retries; None if it is to decide itself, or must not retry.
+    ``was_read`` says that it is known of which traces the request has spans.
     """
 
     reason = "internal"
     retry_after: float | None = None
+    was_read = False
 
 
 class RefusedError(CollectorError):

@@ -22,19 +22,22 @@ class InFlight:
         self.lock = Lock()
         """Guards ``bytes``, and with it what each reservation is part of it."""
 
-    def reservation(self) -> Reservation:
-        """Returns a reservation of nothing yet, for one request; to be left as a context."""
-        return Reservation(self)
+    def reservation(self, part: int = 1) -> Reservation:
+        """Returns a reservation of nothing yet, for one request; to be left as a context.
 
-    def check(self, size: int, more: int) -> None:
-        """Raise RefusedError where a request of ``size`` bytes in all that takes ``more`` now finds no room.
+        It finds room as long as no more than one ``part``-th of all is taken.
+        """
+        return Reservation(self, part)
 
-        Raises TooLargeError where it never would.
+    def check(self, size: int, more: int, part: int) -> None:
+        """Raise RefusedError where a request of ``size`` bytes in all that takes ``more`` now finds no room in a ``part``-th.
+
+        Raises TooLargeError where it would find none in all of it.
         """
         most = self.max_bytes if size <= SMALL else self.max_bytes * 3 // 4
         if size > most:
             raise TooLargeError(f"the request needs more memory than the {most >> 20} MiB there is for it")
-        if self.bytes + more > most:
+        if self.bytes + more > most // part:
             raise RefusedError("too many requests in flight, retry later")
 
 
@@ -44,8 +47,8 @@ class Reservation:
     A MemoryError becomes a RefusedError: of a limit that the room does not know, such as that of the address space.
     """
 
-    def __init__(self, in_flight: InFlight) -> None:
-        self._in_flight, self._size, self._is_left = in_flight, 0, False
+    def __init__(self, in_flight: InFlight, part: int) -> None:
+        self._in_flight, self._part, self._size, self._is_left = in_flight, part, 0, False
 
     def expect(self, size: int) -> None:
         """Raise RefusedError or TooLargeError if ``size`` more bytes, announced and not received yet, would find no room.
@@ -53,7 +56,7 @@ class Reservation:
         Nothing is reserved: who only announces a large request must not shut out others.
         """
         # Without the lock: nothing is reserved, and every part that arrives is checked again.
-        self._in_flight.check(self._size + size, size)
+        self._in_flight.check(self._size + size, size, self._part)
 
     def add(self, size: int) -> None:
         """Reserve ``size`` more bytes. Raises RefusedError where there is no room, TooLargeError where there never is.
@@ -64,7 +67,7 @@ class Reservation:
         with self._in_flight.lock:
             if self._is_left:
                 raise RefusedError("the request was given up")
-            self._in_flight.check(self._size + size, size)
+            self._in_flight.check(self._size + size, size, self._part)
             self._in_flight.bytes += size
             self._size += size
 

@@ -190,6 +190,10 @@ class Pipeline:
         """Count a request that was not accepted."""
         receiver = "kafka" if transport == "kafka" else "otlp"
         self._telemetry.child(self._telemetry.receiver_refused_spans, receiver, transport, error.reason).inc()
+        # Its sender tries again, and may give it up without a word.
+        if error.retry_after is not None and not error.was_read:
+            now_ns = self._clock.wall_ns()
+            self.gaps.add(now_ns, now_ns)
 
     # ---- over time: called by the service
 
@@ -222,6 +226,8 @@ class Pipeline:
         self._output.flush(now)
         if self._journal is not None:
             self._journal.sweep(now)
+        if self.refused:
+            self.refused.forget_old()
         if self._traces.busy:
             return 0.0
         parts = (self._assembler, self._conversation_pipeline, self._hold_queue)

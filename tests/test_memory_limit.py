@@ -24,10 +24,14 @@ RULES = "rules: [{name: any, match: {}, expect: {any_order: []}}]"
 ROUNDS = 30
 
 
+def collector_with(**limits: int) -> CollectorProcess:
+    traces = {"settle": "100ms", "confirm": "100ms"}
+    return CollectorProcess(RULES, None, memory_limiter=limits, traces=traces)
+
+
 @pytest.fixture
 def collector() -> Iterator[CollectorProcess]:
-    traces = {"settle": "100ms", "confirm": "100ms"}
-    with CollectorProcess(RULES, None, memory_limiter={"limit_mib": LIMIT_MIB}, traces=traces) as process:
+    with collector_with(limit_mib=LIMIT_MIB) as process:
         yield process
 
 
@@ -90,3 +94,21 @@ def test_all_that_takes_memory_stays_below_the_limit_and_others_are_served(colle
     assert post(collector, innocent) == 200
     assert peak_mib(collector) < LIMIT_MIB
     assert "Traceback" not in collector.log
+
+
+def test_while_everything_is_refused_what_is_read_for_its_trace_ids_takes_little_memory() -> None:
+    # The process alone is above the soft limit, and below the hard one.
+    with collector_with(limit_mib=LIMIT_MIB, spike_limit_mib=LIMIT_MIB - 20) as collector:
+        before = peak_mib(collector)
+        senders = [unfinished(collector) for _ in range(25)]
+        bomb = gzip.compress(bytes(60 * MIB))
+        for number in range(300):
+            traces = (data.agent(1, trace_id=(100 * number + nth).to_bytes(16)) for nth in range(1, 101))
+            assert post(collector, data.traces(*traces).SerializeToString()) == 429
+            if number % 10 == 0:
+                for body in (of_a_large_resource(number), with_a_large_call(number)):
+                    assert post(collector, body) in (429, 0)
+                assert post(collector, bomb, **{"content-encoding": "gzip"}) in (429, 0)
+        for sender in senders:
+            sender.close()
+        assert peak_mib(collector) < before + 30

@@ -40,6 +40,10 @@ class RefusedTraces:
         self._traces = Counter[bytes]()
         self._size = 0
 
+    def __len__(self) -> int:
+        """How many traces are known, once for each request."""
+        return self._size
+
     def __bool__(self) -> bool:
         return bool(self._requests)
 
@@ -69,6 +73,9 @@ class RefusedTraces:
     def accepted(self, request: bytes) -> None:
         """Note that a request is accepted, whether it was refused before or not."""
         self._forget(_key_of(request))
+
+    def forget_old(self) -> None:
+        """Forget the requests that nobody tries to send any more."""
         expired = self._now() - _KEPT
         while self._requests and next(iter(self._requests.values()))[0] < expired:
             self._forget(next(iter(self._requests)))

@@ -23,6 +23,8 @@ _MAX_SCOPES = 10_000  # scopes of a request
 _MAX_ITEMS = 100_000  # spans, log records or metrics of a request; batches of the OpenTelemetry Collector have 8,192
 _MAX_DESCRIPTION = 1 << 20  # bytes that a large request may say about a resource and scope
 _MAX_REPEATED = 16 << 20  # bytes of the resources and scopes of a request, counted once for every 600 items
+_PART_WHILE_SHORT = 8  # one of so many parts of the room is for requests that are read only to be refused
+_MAX_WHILE_SHORT = 10_000  # traces of refused requests, about 6 MiB, beyond which no more are read
 LIMITS = Limits(_MAX_RESOURCES, _MAX_SCOPES, _MAX_ITEMS, _MAX_DESCRIPTION, _MAX_REPEATED)
 
 
@@ -44,9 +46,15 @@ class Admission:
         """While the spool is read back nothing is taken: a trace would be judged by half of its spans."""
 
     def reservation(self) -> Reservation:
-        """Room for one request. Raises CollectorError where there is none, so that it is not read at all."""
-        self._memory.admit()
-        return self._in_flight.reservation()
+        """Room for one request. Raises CollectorError where there is none, so that it is not read at all.
+
+        While memory is short there is little room: for the ids of the traces of which spans are refused.
+        """
+        if not self._memory.short():
+            return self._in_flight.reservation()
+        if self._memory.exceeded() or len(self._pipeline.refused) > _MAX_WHILE_SHORT:
+            self._memory.admit()
+        return self._in_flight.reservation(_PART_WHILE_SHORT)
 
     def _admit(self) -> None:
         if self.recovering:
@@ -60,15 +68,16 @@ class Admission:
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
         try:
-            # Asked again: since the reservation the body has taken its time, and the limits may be reached by now.
+            # Now: since the reservation the body has taken its time, and the limits may be reached by now.
             self._admit()
-        except CollectorError:
+            parts = await _structure(request)
+            large = self._spool.large if self._spool is not None else 0
+            rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
+        except (RefusedError, UnavailableError) as error:
             if signal != "metrics":
                 await self._note_refused(signal, request)
+            error.was_read = True
             raise
-        parts = await _structure(request)
-        large = self._spool.large if self._spool is not None else 0
-        rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
         if self._pipeline.refused:
             self._pipeline.refused.accepted(request)
         if self._spool is not None:

@@ -12,7 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.component import ExportRequest, Signal
 from collector.config.model import MemoryLimiterConfig
-from collector.errors import RefusedError
+from collector.errors import RefusedError, TooLargeError, TooSlowError
 from collector.in_flight import InFlight
 from collector.service.admission import Admission
 from collector.service.memory_limiter import MemoryLimiter
@@ -23,6 +23,11 @@ from tests.harness import WEATHER_RULES, Bench, Life
 CONFIRM = 6.0
 CALLS = (data.tool(2, 1, "get_weather", 0.1), data.tool(3, 1, "send_email", 0.2))
 AGENT = data.agent(1, at=0.0)
+READY = 1000.0
+"""What the clock says when it begins: seconds after the epoch of the spans."""
+ROOM = 1 << 30
+SHORT, EXCEEDED = 90, 110
+"""MiB that are resident where memory is short: above the soft limit, above the hard one."""
 
 
 def request(*spans: Span) -> bytes:
@@ -34,8 +39,13 @@ class Receiving(Bench):
 
     def __init__(self, folder: Path, rules: str = WEATHER_RULES) -> None:
         super().__init__(folder, rules, traces={"confirm": CONFIRM})
-        limiter = MemoryLimiter(MemoryLimiterConfig(limit_mib=100), self.clock.now, lambda: 0, lambda: None)
-        self.admission = Admission(self.pipeline, self.queue, None, limiter, InFlight(1 << 30))
+        self.resident_mib = 0
+        limiter = MemoryLimiter(
+            MemoryLimiterConfig(limit_mib=100, check_interval=0.001), self.clock.now, lambda: self.resident_mib << 20,
+            lambda: None, lambda: None,
+        )  # fmt: skip
+        self.in_flight = InFlight(ROOM)
+        self.admission = Admission(self.pipeline, self.queue, None, limiter, self.in_flight)
         self.pipeline.ready()
 
     def take(self, body: bytes, signal: Signal = "traces") -> None:
@@ -49,8 +59,30 @@ class Receiving(Bench):
             self.take(body, signal)
         self.queue.drop_pending()
 
+    def send_while_short(self, body: bytes, resident_mib: int = SHORT, signal: Signal = "traces") -> None:
+        """Send a request as receivers do while memory is short; it is refused."""
+        self.clock.seconds += 0.01
+        self.resident_mib = resident_mib
+        try:
+            with self.admission.reservation() as room:
+                room.add(len(body))
+                self.take(body, signal)
+        except RefusedError as error:
+            self.admission.refuse("grpc", error)
+        else:
+            pytest.fail("it was taken")
+        self.clock.seconds += 0.01
+        self.resident_mib = 0
+
     def scored(self) -> list[tuple[str, tuple[str, ...], str]]:
         return [(verdict.label, verdict.doubts, verdict.release) for verdict in self.verdicts]
+
+
+def run_at(begins: float, lasting: float) -> tuple[Span, Span]:
+    """A call, and the agent whose other call was lost."""
+    agent = data.agent(1, at=begins)
+    agent.end_time_unix_nano = agent.start_time_unix_nano + int(lasting * 1e9)
+    return data.tool(3, 1, "send_email", begins + 0.05), agent
 
 
 UNDECIDED = ("incomplete", ("refused_spans",), "idle")
@@ -123,6 +155,80 @@ def test_other_requests_say_nothing_of_a_run(tmp_path: Path, signal: Signal, bod
     assert bench.scored() == [("pass", (), "root")]
 
 
+# --- while memory is short
+
+
+def test_a_run_waits_for_spans_that_were_refused_for_want_of_memory(tmp_path: Path) -> None:
+    bench = Receiving(tmp_path)
+    bench.send_while_short(request(CALLS[0]))
+    bench.take(request(CALLS[1], AGENT))
+    bench.wait(29)
+    assert not bench.verdicts
+    bench.take(request(CALLS[0]))
+    bench.wait(3)
+    assert bench.scored() == [("pass", (), "root")]
+
+
+@pytest.mark.parametrize("how", ["too much memory", "no room", "too many are known"])
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(5, ("fail", (), "root")), (6, ("incomplete", ("refused_spans",), "root"))]
+)
+def test_a_run_that_is_under_way_while_requests_are_refused_unread_for_long_may_lack_spans(
+    tmp_path: Path, how: str, seconds: int, expected: object
+) -> None:
+    bench = Receiving(tmp_path)
+    if how == "too many are known":
+        for number in range(10_001):
+            bench.pipeline.refused.add(number.to_bytes(4), [number.to_bytes(16)])
+    call, agent = run_at(READY + 1, 10)
+    with contextlib.ExitStack() as others:
+        if how == "no room":
+            others.enter_context(bench.in_flight.reservation()).add(ROOM // 8)
+        bench.wait(2)
+        for _ in range(seconds + 1):
+            bench.send_while_short(request(CALLS[0]), EXCEEDED if how == "too much memory" else SHORT)
+            bench.wait(0.75)
+            bench.clock.seconds += 0.23
+    assert data.TRACE not in bench.pipeline.refused
+    bench.take(request(call, agent))
+    bench.wait(40)
+    assert bench.scored() == [expected]
+
+
+def test_what_is_not_sent_again_and_could_not_be_read_says_nothing_of_runs_before_and_after(tmp_path: Path) -> None:
+    bench = Receiving(tmp_path)
+    bench.wait(20)
+    for _ in range(10):
+        bench.send_while_short(request(CALLS[0]), EXCEEDED)
+        bench.wait(1)
+    bench.wait(10)
+    for number, begins in enumerate((READY + 5, READY + 35)):
+        spans = run_at(begins, 3)
+        for span in spans:
+            span.trace_id = bytes([number + 1]) * 16
+        bench.take(request(*spans))
+    bench.wait(40)
+    assert bench.scored() == [("fail", (), "root")] * 2
+
+
+def test_a_request_that_can_never_be_taken_casts_no_doubt(tmp_path: Path) -> None:
+    bench = Receiving(tmp_path)
+    for _ in range(10):
+        bench.admission.refuse("grpc", TooLargeError("x"))
+        bench.admission.refuse("grpc", TooSlowError("x"))
+        bench.wait(1)
+    assert not bench.pipeline.gaps
+
+
+def test_refused_requests_that_nobody_sends_again_are_forgotten_though_none_is_accepted(tmp_path: Path) -> None:
+    bench = Receiving(tmp_path)
+    bench.send_while_short(request(CALLS[0]))
+    bench.wait(599)
+    assert len(bench.pipeline.refused) == 1
+    bench.wait(2)
+    assert not bench.pipeline.refused
+
+
 # --- across restarts, with a spool
 
 
@@ -177,9 +283,6 @@ def test_what_is_refused_while_nothing_can_be_written_does_not_pile_up(tmp_path:
 
 # --- given up by their senders while the process was down, with a spool
 
-READY = 1000.0
-"""What the clock of a life says when it begins: seconds after the epoch of the spans."""
-
 
 def stop(life: Life, seconds: float, *, killed: bool = True) -> None:
     """Let the process be down for so long."""
@@ -190,13 +293,6 @@ def stop(life: Life, seconds: float, *, killed: bool = True) -> None:
     life.write()
     life.clock.seconds += seconds
     crash(life)
-
-
-def run_at(begins: float, lasting: float) -> tuple[Span, Span]:
-    """A call, and the agent whose other call was lost."""
-    agent = data.agent(1, at=begins)
-    agent.end_time_unix_nano = agent.start_time_unix_nano + int(lasting * 1e9)
-    return data.tool(3, 1, "send_email", begins + 0.05), agent
 
 
 def said(life: Life) -> list[tuple[str, list[str] | None]]:

@@ -42,7 +42,7 @@ def test_a_sender_that_does_not_try_again_for_ten_minutes_never_will() -> None:
     clock.seconds += 300
     refused.add(b"2", {B})
     clock.seconds += 301
-    refused.accepted(b"3")
+    refused.forget_old()
     assert (A in refused, B in refused) == (False, True)
 
 
