@@ -30,12 +30,20 @@ class ToolCallPart:
     id: str | None
     name: str
     arguments: Any
+    by_provider: bool = False
+    """The provider of the model runs it, while the model answers."""
 
 
-CALL_TYPES: Final = frozenset({
-    "tool_call", "tool-call", "toolCall", "tool_use", "toolUse", "function_call", "server_tool_call", "server_tool_use",
-    "mcp_call", "invalid_tool_call",
+_ANSWERED_CALL_TYPES: Final = frozenset({
+    "mcp_call", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
 })  # fmt: skip
+"""Calls of OpenAI's own tools: one object holds the call and what came of it."""
+_PROVIDER_CALL_TYPES: Final = _ANSWERED_CALL_TYPES | {"server_tool_call", "server_tool_use", "mcp_tool_use"}
+_PROVIDER_KEYS: Final = ("providerExecuted", "builtin")
+"""With these Vercel's AI SDK and Pydantic AI mark a call that the provider runs."""
+CALL_TYPES: Final = _PROVIDER_CALL_TYPES | {
+    "tool_call", "tool-call", "toolCall", "tool_use", "toolUse", "function_call", "invalid_tool_call",
+}  # fmt: skip
 CALL_LISTS: Final = frozenset({"tool_calls", "toolCalls", "invalid_tool_calls"})
 _CALL_WRAPPERS: Final = (
     "function", "toolUse", "functionCall", "function_call", "toolRequest", "tool_call", "server_tool_call",
@@ -45,16 +53,19 @@ _TOOL_KEYS: Final = ("tool", "tool_name", "toolName", "function_name")
 _CALL_ID_KEYS: Final = ("call_id", "id", "toolCallId", "tool_call_id", "toolUseId", "ref")
 CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
 _CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input", "toolInput")
-RESULT_TYPES: Final = frozenset({
-    "tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output",
-    "server_tool_call_response", "tool",
-})  # fmt: skip
+_PROVIDER_ARGUMENTS: Final = ("queries", "code")
+"""What OpenAI writes of the input of its tools, besides the `action` of a search."""
 _RESULT_ENDINGS: Final = ("tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output")
 """Providers put the name of a tool of their own before it (`web_fetch_tool_result`)."""
+_TOOL_MESSAGE: Final = "tool"
 SKIPPED_KEYS: Final = frozenset({
     "request", "tools", "functions", "tool_definitions", "functionDeclarations", "system_instruction", "systemInstruction",
 })  # fmt: skip
 """What beside the messages holds none of a call. The role of Gemini's instructions is the user's."""
+
+
+_ANSWERED_CALL: Final = "_call"
+"""Every one of _ANSWERED_CALL_TYPES ends like this."""
 
 
 def may_contain_tool_calls(value: object) -> bool:
@@ -65,7 +76,7 @@ def may_contain_tool_calls(value: object) -> bool:
         text = value if type(value) is str else repr(value)
     except RecursionError:
         return False
-    return "tool" in text or "function" in text or "Tool" in text or ACTION_INPUT in text
+    return "tool" in text or "function" in text or "Tool" in text or ACTION_INPUT in text or _ANSWERED_CALL in text
 
 
 def is_answer(output: object) -> bool:
@@ -123,17 +134,19 @@ def _names_calls(output: object) -> bool:
 def _is_part_of_a_call(node: Mapping[Any, Any]) -> bool:
     """Whether a part of a message is a call by its type, or has a type that is not known and names a tool."""
     kind = name_of(node.get("type"))
-    if kind is None or kind in RESULT_TYPES:
+    if kind is None or is_result(node):
         return False
     return kind in CALL_TYPES or any(name_of(node.get(key)) for key in _TOOL_KEYS)
 
 
-def tool_call_parts(output: object) -> list[ToolCallPart]:
+def tool_call_parts(output: object, answers: list[Mapping[Any, Any]] | None = None) -> list[ToolCallPart]:
     """Returns the tool calls in a model's output, in order, each id once.
 
-    Does not search inside a call, whose arguments may look like one, nor messages of others than the model.
+    Does not search inside a call, whose arguments may look like one, nor messages of others than the model. Parts that
+    tell what came of a call are added to ``answers``: providers run tools of their own while the model answers.
     """
     found: list[ToolCallPart] = []
+    answers = [] if answers is None else answers
     seen: set[str] = set()
     stack: list[tuple[object, bool, int]] = [(parse_any(output), False, 0)]
     for _ in range(MAX_NODES):
@@ -143,15 +156,11 @@ def tool_call_parts(output: object) -> list[ToolCallPart]:
         if isinstance(node, Mapping):
             call = call_in(node, listed)
             if call is None:
-                if depth < MAX_DEPTH and not _is_result(node) and plain_role(node.get("role")) not in OTHER_ROLES:
-                    stack.extend(
-                        (child, key in CALL_LISTS, depth + 1)
-                        for key, child in reversed(list(node.items()))
-                        if key not in SKIPPED_KEYS and _may_nest(child)
-                    )
+                stack += _nested(node, depth, answers)
             elif call.id is None or call.id not in seen:
                 seen.add(call.id or "")
                 found.append(call)
+                answers += [node] * is_answered_call(node)
         elif isinstance(node, (list, tuple)):
             if depth < MAX_DEPTH:
                 stack.extend((child, listed, depth + 1) for child in reversed(node) if _may_nest(child))
@@ -164,8 +173,32 @@ def tool_call_parts(output: object) -> list[ToolCallPart]:
     return found
 
 
-def _is_result(node: Mapping[Any, Any]) -> bool:
-    """Whether a part of an answer is what a tool of the provider returned, which may look like anything."""
+def _nested(node: Mapping[Any, Any], depth: int, answers: list[Mapping[Any, Any]]) -> list[tuple[object, bool, int]]:
+    """Returns what else to look at in an object that is no call: nothing in what tools returned, nor what others wrote."""
+    if depth >= MAX_DEPTH or plain_role(node.get("role")) in OTHER_ROLES:
+        return []
+    if _is_returned(node):
+        answers.append(node)
+        return []
+    return [
+        (child, key in CALL_LISTS, depth + 1)
+        for key, child in reversed(list(node.items()))
+        if key not in SKIPPED_KEYS and _may_nest(child)
+    ]
+
+
+def is_result(node: Mapping[Any, Any]) -> bool:
+    """Whether an object is the result of a call by its type: a part of a message, or LangChain's message of a tool."""
+    return _is_returned(node) or node.get("type") == _TOOL_MESSAGE
+
+
+def is_answered_call(node: Mapping[Any, Any]) -> bool:
+    """Whether a call, as an object of a message, tells what came of it."""
+    return name_of(node.get("type")) in _ANSWERED_CALL_TYPES
+
+
+def _is_returned(node: Mapping[Any, Any]) -> bool:
+    """Whether a part of a message is what a tool returned, which may look like anything."""
     kind = node.get("type")
     return type(kind) is str and kind.endswith(_RESULT_ENDINGS)
 
@@ -180,11 +213,7 @@ def _may_nest(value: object) -> bool:
 
 def call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
     """Returns the tool call that an object of a message is, which may be ``listed`` as one; None if it is none."""
-    is_call = (
-        listed
-        or name_of(node.get("type")) in CALL_TYPES
-        or ("toolCallId" in node and name_of(node.get("type")) not in RESULT_TYPES)
-    )
+    is_call = listed or name_of(node.get("type")) in CALL_TYPES or ("toolCallId" in node and not is_result(node))
     inner: Mapping[Any, Any] | None = node if is_call else None
     for key in _CALL_WRAPPERS:
         wrapped = node.get(key)
@@ -202,10 +231,22 @@ def call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
     call_id = name_of(first_value(node, _CALL_ID_KEYS)) or name_of(first_value(inner, _CALL_ID_KEYS))
     arguments = first_value(inner, _CALL_ARGUMENT_KEYS)
     refused = refused_tool(arguments)
-    return ToolCallPart(call_id, name, arguments) if refused is None else ToolCallPart(call_id, refused, None)
+    if refused is not None:
+        return ToolCallPart(call_id, refused, None)
+    if is_answered_call(node) and arguments is None:
+        arguments = node.get("action") or {key: node[key] for key in _PROVIDER_ARGUMENTS if key in node} or None
+    return ToolCallPart(call_id, name, arguments, _is_by_provider(node))
+
+
+def _is_by_provider(call: Mapping[Any, Any]) -> bool:
+    return name_of(call.get("type")) in _PROVIDER_CALL_TYPES or any(call.get(key) is True for key in _PROVIDER_KEYS)
 
 
 def _name_in_type(node: Mapping[Any, Any]) -> str | None:
-    """The tool's name in a part of a message as the Vercel AI SDK shows it to users, whose type is `tool-<name>`."""
+    """The tool's name in the type of a part: `web_search_call`, or `tool-<name>` as Vercel's AI SDK shows it to users."""
     kind = node.get("type")
-    return name_of(kind[5:]) if type(kind) is str and kind.startswith("tool-") and "state" in node else None
+    if type(kind) is not str:
+        return None
+    if kind in _ANSWERED_CALL_TYPES:
+        return kind.removesuffix(_ANSWERED_CALL)
+    return name_of(kind[5:]) if kind.startswith("tool-") and "state" in node else None

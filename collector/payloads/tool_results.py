@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import re2
 
-from collector.payloads.messages import CALL_NAME_KEYS, CALL_TYPES, MAX_DEPTH, MAX_NODES, RESULT_TYPES
+from collector.payloads.messages import CALL_NAME_KEYS, CALL_TYPES, MAX_DEPTH, MAX_NODES, is_result
 from collector.payloads.refusals import Refusal, find_refusal, refuses
 from collector.payloads.roles import MODEL_ROLES, plain_role
 from collector.payloads.text_calls import tells_failure
@@ -27,12 +27,14 @@ _RESULT_MARKERS: Final = (
 )  # fmt: skip
 """Every message that holds results contains one of these."""
 _TOLD: Final = "tool_result"
+BY_PROVIDER: Final = "server_tool_call_response"
+"""The conventions' part with what a tool of the provider returned, in the provider's own words."""
 _PART: Final = '"tool-result"'
 _APPROVAL: Final = "tool-approval-response"  # Vercel AI SDK
 _DENIAL: Final = frozenset({"denied", "reason"})
 """All that Vercel AI SDK 7 tells of a denied call; a tool may answer so, too."""
 _RESULT_WRAPPERS: Final = (
-    "toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result", _TOLD,
+    "toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result", _TOLD, BY_PROVIDER,
 )  # fmt: skip
 _RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
 _RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts", "value", "blocks")
@@ -327,8 +329,8 @@ def result_in(node: Mapping[Any, Any]) -> ToolResult | None:
     """Returns the result that an object of a message is; None if it is none."""
     inner = next((node[key] for key in _RESULT_WRAPPERS if isinstance(node.get(key), Mapping)), None)
     if inner is None:
-        is_result = name_of(node.get("type")) in RESULT_TYPES or ("tool_call_id" in node and "content" in node)
-        if not is_result and (plain_role(node.get("role")) != "tool" or contains_results(node) or _is_approval(node)):
+        is_told = is_result(node) or ("tool_call_id" in node and "content" in node)
+        if not is_told and (plain_role(node.get("role")) != "tool" or contains_results(node) or _is_approval(node)):
             return None
         inner = node
     # Where the id of the call is not beside the result: Haystack, LlamaIndex.

@@ -110,20 +110,40 @@ def calls_without_span(
             agent = named.popleft()
             call.start_ns, call.status = begin_ns(agent), agent.status
         else:
-            status = history.status(request)
-            if status is None and (history.is_discarded(request) or history.is_unanswered(request)):
-                call.executed, call.known_by = False, "request"
-            else:
-                shown = shown or _Shown(run)
-                _weigh(call, shown, request, status, answer)
-                _apply_fit(call, request.fit)
-                if call.executed and call.doubt is None and call.known_by == "request" and history.is_left_out(request):
-                    call.executed = False
-                    call.doubt_execution("a later request holds other calls of the same answer, and not this one")
-                if call.executed and call.doubt is None and is_broken(request.arguments_text):
-                    call.doubt_execution(BROKEN)
+            shown = shown or _Shown(run)
+            _apply_messages(call, request, history, shown, answer)
         checkpoint()
         yield call
+
+
+def _apply_messages(
+    call: DraftCall, request: RequestedCall, history: CallHistory, shown: _Shown, answer: GenAISpan | None
+) -> None:
+    """Decide by what the messages say of a call whether it ran."""
+    if request.provided is not None:
+        _apply_provided(call, request.provided)
+        return
+    status = history.status(request)
+    if status is None and (history.is_discarded(request) or history.is_unanswered(request)):
+        call.executed, call.known_by = False, "request"
+        return
+    _weigh(call, shown, request, status, answer)
+    _apply_fit(call, request.fit)
+    if call.executed and call.doubt is None and call.known_by == "request" and history.is_left_out(request):
+        call.executed = False
+        call.doubt_execution("a later request holds other calls of the same answer, and not this one")
+    if call.executed and call.doubt is None and is_broken(request.arguments_text):
+        call.doubt_execution(BROKEN)
+
+
+def _apply_provided(call: DraftCall, result: ResultStatus) -> None:
+    """Decide by what a provider tells of a call which it ran: no span would show more, and no framework can refuse it."""
+    call.known_by, call.executed = ("request", False) if result == "refused" else ("result", True)
+    if result in ("ok", "error"):
+        call.status = result
+    elif result == "unclear":
+        call.status = "error"  # if it ran at all
+        call.doubt_execution("the provider tells of an error, which may mean that it did not run it")
 
 
 def _is_told_of_no_failure(models: Sequence[GenAISpan], at: int) -> bool:

@@ -6,15 +6,16 @@ Ids are those of one turn: a model may use them again in the next.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from collector.model.genai_span import GenAISpan
 from collector.payloads.history import calls_in_history
 from collector.payloads.messages import ToolCallPart, tool_call_parts
 from collector.payloads.offered_tools import FITS, Fit
-from collector.payloads.tool_results import ResultStatus, ToolResult
+from collector.payloads.provider_results import provider_result
+from collector.payloads.tool_results import ResultStatus, ToolResult, result_in
 from collector.payloads.values import Arguments, are_several_objects, parse_arguments, parse_json
 from collector.reconstruction.drafts import DraftCall, by_start, clock_of, latest_start
 
@@ -42,11 +43,15 @@ class RequestedCall:
     execution: DraftCall | None = None
     """The execution that it was matched with."""
     result_status: ResultStatus | None = None
-    """The status of its result in a later request to the model; None if no result of that request failed."""
+    """The status of its result in a later request to the model, None if no result of that request failed; or in the answer."""
     is_recorded: bool = True
     """An output was recorded that holds it; else only a later input tells of it."""
     fit: Fit = ""
     """Whether the tools that the model was offered would take it."""
+    by_provider: bool = False
+    """The provider of the model runs it."""
+    provided: ResultStatus | None = None
+    """What became of it by an answer of the model, if its provider ran it."""
 
 
 def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
@@ -61,7 +66,10 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
             continue
         if len(requested) >= MAX_REQUESTED:
             break
-        calls = _calls_in(model, turn)
+        answers: list[Mapping[Any, Any]] = []
+        calls = _calls_in(model, turn, answers)
+        for part in answers:
+            _note_answer(part, calls, by_id)
         if not calls:
             continue
         # Some providers use a response id again, so the calls must be equal, too.
@@ -76,6 +84,7 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
             # A client inside a client.
             for known, repeated in zip(outer, calls, strict=True):
                 known.id = known.id or repeated.id
+                known.provided = known.provided or repeated.provided
             continue
         outer = calls
         turn += 1
@@ -86,13 +95,13 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
     return requested
 
 
-def _calls_in(model: GenAISpan, turn: int) -> list[RequestedCall]:
-    """Returns the calls in a model's output.
+def _calls_in(model: GenAISpan, turn: int, answers: list[Mapping[Any, Any]]) -> list[RequestedCall]:
+    """Returns the calls in a model's output, and adds the parts that tell what came of calls to ``answers``.
 
     Left out are those that an instrumentation joined into one, as OpenInference for JavaScript does with those of a
     stream: their ids, names and arguments one after the other. The next request tells them apart, or nothing does.
     """
-    parts = enumerate(tool_call_parts(model.output))
+    parts = enumerate(tool_call_parts(model.output, answers))
     calls = [(part, _requested_call(part, model, turn, index)) for index, part in parts]
     return [call for part, call in calls if call.arguments_text is None or not are_several_objects(part.arguments)]
 
@@ -104,7 +113,26 @@ def _requested_call(part: ToolCallPart, model: GenAISpan, turn: int, position: i
         arguments, text = None, raw
     fits = "" if model.content is None else model.content.fits
     fit = FITS[fits[position]] if position < len(fits) else ""
-    return RequestedCall(part.id, part.name, arguments, text, turn, position, model, fit=fit)
+    return RequestedCall(
+        part.id, part.name, arguments, text, turn, position, model, fit=fit, by_provider=part.by_provider
+    )
+
+
+def _note_answer(part: Mapping[Any, Any], calls: Sequence[RequestedCall], before: Mapping[str, RequestedCall]) -> None:
+    """Note what a part of an answer tells of one of its own ``calls``, or of one ``before``: a provider that pauses the
+    answer during a call goes on in the next."""
+    result = provider_result(part)
+    if result is None:
+        return
+    if result.call_id is None:
+        unnumbered = (one for one in calls if one.id is None and one.provided is None)
+        call = next((one for one in unnumbered if result.name in (None, one.name)), None)
+    else:
+        call = next((one for one in calls if one.id == result.call_id), before.get(result.call_id))
+    if call is not None and call.by_provider:
+        call.provided = result.status(call.name)
+    elif call is not None and (told := result_in(part)) is not None:
+        call.result_status = told.status(call.name)
 
 
 def _raw_text(arguments: Arguments) -> str | None:
@@ -154,7 +182,8 @@ def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[Reques
     results have other ids than requests, or none."""
     by_model: dict[bytes, list[RequestedCall]] = {}
     for call in requested:
-        by_model.setdefault(call.model.span_id, []).append(call)
+        if call.provided is None:  # else no later request is the first that tells of it
+            by_model.setdefault(call.model.span_id, []).append(call)
     by_id: dict[str, RequestedCall] = {}
     newest: list[RequestedCall] = []
     for model in models:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from collector.model.span import Span
 from collector.reconstruction.drafts import by_start
 from collector.reconstruction.requested_calls import RequestedCall, requested_calls
 from tests.builders import agent_span, called, doubts, genai_spans, model_span, result, run_of, tool_span, user
@@ -234,3 +236,93 @@ def test_arguments_that_an_answer_lacks_are_those_that_the_next_request_tells(re
         model_span(number=3, at=20, input_messages=[user("Pay."), told, result("c1", "paid")]),
     )
     assert [call.arguments for call in run.trajectory.calls] == [expected]
+
+
+SEARCH = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "news"}}
+FOUND = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"type": "web_search_result"}]}
+TEXT = {"type": "text", "content": "All is well."}
+
+
+def answer(*parts: dict[str, Any], number: int = 2, at: float = 1, **attributes: Any) -> Span:
+    """A request to a model whose answer has these parts, and ended."""
+    output = {
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts}]),
+        "gen_ai.response.finish_reasons": ["stop"],
+    }
+    return model_span(number=number, at=at, attributes={**output, **attributes})
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([SEARCH, FOUND, TEXT], "ok"),
+        (
+            [
+                {"type": "server_tool_call", "name": "web_search", "server_tool_call": {"type": "code_execution"}},
+                {"type": "server_tool_call_response", "server_tool_call_response": {"outcome": "failed"}},
+            ],
+            "error",
+        ),
+        (
+            [
+                {"type": "tool_call", "id": "s1", "name": "web_search", "arguments": {}, "builtin": True},
+                {"type": "tool_call_response", "id": "s1", "name": "web_search", "result": [], "builtin": True},
+            ],
+            "ok",
+        ),
+        (
+            [
+                {"type": "tool-call", "toolCallId": "s1", "toolName": "web_search", "input": {}, "providerExecuted": True},
+                {"type": "tool-result", "toolCallId": "s1", "toolName": "web_search", "result": [{"url": "x"}]},
+            ],
+            "ok",
+        ),
+        ([{"type": "web_search_call", "id": "s1", "status": "completed", "action": {"query": "news"}}, TEXT], "ok"),
+        ([{"type": "mcp_call", "id": "s1", "name": "web_search", "arguments": "{}", "error": "it is down"}], "error"),
+    ],
+    ids=["Anthropic", "conventions", "Pydantic AI", "AI SDK", "OpenAI", "MCP of OpenAI"],
+)  # fmt: skip
+@pytest.mark.parametrize("others", [False, True])
+def test_a_call_that_the_provider_ran_is_sure_by_its_answer(
+    parts: list[dict[str, Any]], expected: str, *, others: bool
+) -> None:
+    """Whatever spans the agent's own tools have, and whether the provider's are among those that were offered."""
+    own = [model_span([("c1", "book", {})], 4, at=1), tool_span("book", {}, 5, at=15, call_id="c1")] if others else []
+    offered: dict[str, Any] = {
+        "gen_ai.tool.definitions": json.dumps([{"type": "function", "name": "book", "parameters": {}}])
+    }
+    run = run_of(agent_span(), *own, answer(*parts, at=30, **offered))
+    searched = run.trajectory.calls[-1]
+    assert (called(run), searched.status) == ([*["book"] * others, "web_search"], expected)
+    assert (doubts(run), searched.known_by) == ([], "result")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [SEARCH, TEXT],
+        [SEARCH, {**FOUND, "tool_use_id": "s2"}],  # of another call
+        [{"type": "web_search_call", "id": "s1", "status": "in_progress"}],
+        [{"type": "function_call", "call_id": "c1", "name": "web_search", "arguments": "{}", "status": "completed"}],
+    ],
+)
+def test_without_its_result_nothing_tells_whether_a_call_of_the_provider_ran(parts: list[dict[str, Any]]) -> None:
+    assert "uncertain_execution" in doubts(run_of(agent_span(), answer(*parts)))
+
+
+def test_a_call_that_the_provider_did_not_run_for_its_limit_is_none() -> None:
+    limit = {**FOUND, "content": {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}}
+    run = run_of(agent_span(), answer(SEARCH, limit))
+    assert (called(run), doubts(run)) == (["(web_search)"], [])
+
+
+def test_a_provider_that_paused_tells_in_its_next_answer_what_came_of_a_call() -> None:
+    run = run_of(agent_span(), answer(SEARCH), answer(FOUND, TEXT, number=3, at=20))
+    assert (called(run), doubts(run)) == (["web_search"], [])
+
+
+def test_results_are_matched_by_position_with_the_calls_that_no_answer_tells_of() -> None:
+    own = {"type": "tool_call", "id": "c1", "name": "book", "arguments": {}}
+    told = [{"role": "assistant"}, result("x1", "Error: no")]
+    found = requested(answer(SEARCH, FOUND, own), model_span(number=3, at=20, input_messages=told))
+    assert [(one.provided, one.result_status) for one in found] == [("ok", None), (None, "error")]

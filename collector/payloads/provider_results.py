@@ -1,0 +1,64 @@
+"""What an answer of a model tells of the calls that its provider ran meanwhile: web searches, code, servers of MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from collector.payloads.messages import is_answered_call
+from collector.payloads.refusals import Refusal
+from collector.payloads.tool_results import BY_PROVIDER, ToolResult, result_in, tool_result
+from collector.payloads.values import name_of
+
+_DONE: Final = ("completed", "failed")
+_FAILED: Final = ("failed", "error")
+_OUTCOMES: Final = ("failed", "deadline_exceeded")
+"""How Gemini's words for the outcome of code end that failed."""
+_ERROR_TYPE: Final = "_tool_result_error"
+_NOT_RUN: Final[Mapping[str | None, Refusal]] = {
+    "max_uses_exceeded": Refusal(),
+    "too_many_requests": Refusal(is_sure=False),
+    "invalid_tool_input": Refusal(is_sure=False),
+    "query_too_long": Refusal(is_sure=False),
+}
+"""Anthropic's codes for an error of a call that did not run, or may not have."""
+
+
+def provider_result(part: Mapping[Any, Any]) -> ToolResult | None:
+    """Returns what a part of an answer tells of a call that the provider ran; None if it tells nothing.
+
+    Only flags tell of a failure: words that read like one may be those of a page, and leave it open.
+    """
+    told = _told_with_call(part) if is_answered_call(part) else result_in(part)
+    if told is None:
+        return None
+    levels = _levels(part)
+    if any(map(_has_failed, levels)):
+        code = next((code for level in levels if (code := name_of(level.get("error_code")))), None)
+        return told._replace(failed=True, refusal=_NOT_RUN.get(code, told.refusal), is_open=False)
+    is_open = told.failed or any(level.get("return_code") not in (0, None) for level in levels)
+    return told._replace(failed=False, refusal=None, is_open=is_open)
+
+
+def _told_with_call(call: Mapping[Any, Any]) -> ToolResult | None:
+    is_done = call.get("status") in _DONE or call.get("output") is not None or call.get("error") is not None
+    return tool_result(name_of(call.get("id")), call, is_message=True) if is_done else None
+
+
+def _levels(part: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
+    """Returns the objects in which the provider speaks: what is further inside are the words of the tool."""
+    details = part.get(BY_PROVIDER)
+    levels = [part, details] if isinstance(details, Mapping) else [part]
+    content = levels[-1].get("content")
+    return [*levels, content] if isinstance(content, Mapping) else levels
+
+
+def _has_failed(level: Mapping[Any, Any]) -> bool:
+    kind, outcome = name_of(level.get("type")) or "", name_of(level.get("outcome")) or ""
+    return (
+        level.get("is_error") is True
+        or level.get("status") in _FAILED
+        or bool(level.get("error"))
+        or kind.endswith(_ERROR_TYPE)
+        or outcome.lower().endswith(_OUTCOMES)
+    )
