@@ -41,8 +41,8 @@ class Document:
     data: Any
     lines: Mapping[Where, int]
     digest: str
-    booleans: Mapping[Where, tuple[str, bool]]
-    """The values that YAML reads as a boolean though they are no ``true`` or ``false``: as written, and as read."""
+    misread: Mapping[Where, tuple[str, bool | int | float | str]]
+    """The values that YAML hardly reads as they are meant (``no``, ``01234``, ``1e3``): as written, and as read."""
 
     def place(self, where: Where) -> str:
         """Returns ``file:line`` of ``where``, or of its nearest ancestor that has a line."""
@@ -84,7 +84,7 @@ def load_yaml(
         raise ConfigError(f"{path}:{mark.line + 1 if mark else 1}: not YAML: {_plain(problem)}") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply") from None
-    return Document(path, data, reader.lines, sha256(content).hexdigest()[:12], reader.booleans)
+    return Document(path, data, reader.lines, sha256(content).hexdigest()[:12], reader.misread)
 
 
 def let_go(large: object, pause: Callable[[], None] | None) -> None:
@@ -159,6 +159,23 @@ _YAML_WORDS = (
 )
 
 
+_DATE = "tag:yaml.org,2002:timestamp"
+_ODD_NUMBER = re.compile(r"[-+]?0[\dxb]|.*[_:]")
+"""Octal, hexadecimal, binary, to the base of 60 (``12:30``), or with a ``_``: the number has other digits than its text."""
+_POWER = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+"""A number to JSON, and to YAML 1.1 only with a dot and a sign: ``1.0e+3``."""
+
+
+def _is_misread(node: yaml.Node, value: object) -> bool:
+    """Whether a value without quotes was hardly meant as what YAML reads."""
+    if isinstance(value, bool):
+        return node.value.lower() not in ("true", "false")
+    if isinstance(value, int | float):
+        return _ODD_NUMBER.match(node.value) is not None
+    is_plain = isinstance(node, yaml.ScalarNode) and not node.style
+    return isinstance(value, str) and is_plain and _POWER.fullmatch(node.value) is not None
+
+
 def _plain(problem: str) -> str:
     """Returns the YAML parser's words in plain ones where these are known."""
     return next((plain for words, plain in _YAML_WORDS if words in problem), problem)
@@ -169,7 +186,7 @@ class _Reader:
 
     def __init__(self, path: Path, environment: Mapping[str, str] | None, pause: Callable[[], None] | None) -> None:
         self.lines: dict[Where, int] = {}
-        self.booleans: dict[Where, tuple[str, bool]] = {}
+        self.misread: dict[Where, tuple[str, bool | int | float | str]] = {}
         self._path, self._environment, self._pause = path, environment, pause
         self._scalars = yaml.SafeLoader("")
 
@@ -186,8 +203,8 @@ class _Reader:
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*where, index)) for index, item in enumerate(node.value)]
         value = self._scalar(node, line)
-        if isinstance(value, bool) and node.value.lower() not in ("true", "false"):
-            self.booleans[where] = node.value, value
+        if _is_misread(node, value):
+            self.misread[where] = node.value, value
         if isinstance(value, str):
             if self._environment is not None:
                 # After parsing, so that a variable is always one text, whatever characters it has.
@@ -196,13 +213,15 @@ class _Reader:
         return value
 
     def _scalar(self, node: yaml.Node, line: int) -> Any:
-        """Returns the text, number, date or nothing. PyYAML's constructors of lists and mappings would lose the lines."""
-        # They raise whatever befalls them: at `0000-00-00`, `0x_`, `!!bool foo`.
+        """Returns the text, number or nothing. PyYAML's constructors of lists and mappings would lose the lines."""
+        if node.tag == _DATE:
+            return node.value  # JSON, in which the arguments of calls are, has dates as text
+        # They raise whatever befalls them: at `0x_`, `!!bool foo`.
         with contextlib.suppress(ValueError, LookupError, AttributeError, OverflowError):
             value = self._scalars.construct_object(node)
             if not isinstance(value, int) or value.bit_length() <= _MAX_BITS:
                 return value
-        message = f"{shorten(str(node.value))!r} is no number or date that can be read; put a text in quotes"
+        message = f"{shorten(str(node.value))!r} is no number that can be read; put a text in quotes"
         raise ConfigError(f"{self._path}:{line}: {message}")
 
     def _text(self, value: str, line: int) -> str:

@@ -190,19 +190,34 @@ def _remarks(read: _Read, pause: Callable[[], None] | None) -> Iterator[Remark]:
                 message = f"is never used: {other} before it scores the same runs; narrow that one, or move it down"
                 yield Remark(f"{place}: rule {rule.name} {message}", is_mistake=True)
             before.setdefault(keys[1], f"rule {rule.name} ({place})")
-        yield from _booleans(document)
+        yield from _misread(document)
 
 
 _ANY = Match().model_dump_json()
 
 
-def _booleans(document: Document) -> Iterator[Remark]:
+def _misread(document: Document) -> Iterator[Remark]:
     """Literals such as ``no``, which YAML takes for false and a reader for a country."""
-    for where, (written, value) in document.booleans.items():
+    for where, (written, value) in document.misread.items():
         if "arguments" in where or "calls" in where:
-            read = str(value).lower()
-            message = f'YAML reads {written} as {read}; write "{written}" for the text, else {read}'
+            message = (
+                f'{_reading(written, value)}; write "{shorten(written)}" for the text, else {_unmistakable(value)}'
+            )
             yield Remark(f"{document.place(where)}: warning: {_path(document, where)}: {message}", is_mistake=False)
+
+
+def _reading(written: str, value: object) -> str:
+    return f"YAML reads {shorten(written)} as {'a text' if isinstance(value, str) else _unmistakable(value)}"
+
+
+def _instead(written: str, value: object) -> str:
+    """Returns what to write where a value is refused: the text that was read as a number, or the number."""
+    return _unmistakable(value) if isinstance(value, str) else f'"{shorten(written)}"'
+
+
+def _unmistakable(value: object) -> str:
+    """Returns what to write for what YAML has read, and for the number that a text such as `1e3` may mean."""
+    return "the number with a dot and a sign, as 1.0e+3" if isinstance(value, str) else str(value).lower()
 
 
 def _error(document: Document, problems: Iterable[Problem]) -> ConfigError:
@@ -210,8 +225,8 @@ def _error(document: Document, problems: Iterable[Problem]) -> ConfigError:
     lines = []
     for problem in problems:
         earlier = f" (line {document.lines.get(problem.earlier, 1)})" if problem.earlier else ""
-        written = document.booleans.get(problem.path)
-        read_as = f'; YAML reads {written[0]} as {str(written[1]).lower()}: write "{written[0]}"' if written else ""
+        misread = document.misread.get(problem.path)
+        read_as = f"; {_reading(*misread)}: write {_instead(*misread)}" if misread else ""
         lines.append(
             f"{document.place(problem.path)}: {_path(document, problem.path)}: {problem.message}{earlier}{read_as}"
         )

@@ -77,6 +77,7 @@ MISTAKES += [
         "rules:\n  - name: x\n    expect:\n      sequence: [on, lookup]\n",
         'one_of, optional, repeat; YAML reads on as true: write "on"',
     ),
+    ("rules:\n  - name: x\n    pass: 1e-1\n", "not '1e-1'; YAML reads 1e-1 as a text: write the number with a dot"),
     ("rules:\n  - name: x\n    pass: high\n", "a.yaml:3: rule x: pass: must be a number, not 'high'"),
     ("rules:\n  - name: x\n    pass: 90\n", "a.yaml:3: rule x: pass: must be at most 1.0, not 90"),
     ("rules:\n  - name: x\n    scope: runs\n", "must be 'run', 'trace' or 'conversation', not 'runs'; did you mean run?"),
@@ -173,6 +174,11 @@ def test_a_rule_that_asks_for_the_same_is_warned_of_at_its_own_place(tmp_path: P
         ("rules: []\n", "a.yaml: there are no rules", False),
         ("rules:\n  - {name: x, match: {}, expect: {tool: a, arguments: {country: no}}}\n",
          'a.yaml:2: warning: rule x: expect.arguments.country: YAML reads no as false; write "no" for the text', True),
+        ("rules:\n  - {name: x, match: {}, expect: {tool: a, arguments: {zip: 01234}}}\n",
+         'a.yaml:2: warning: rule x: expect.arguments.zip: YAML reads 01234 as 668; write "01234" for the text, else 668',
+         True),
+        ("rules:\n  - {name: x, match: {}, expect: {tool: a, arguments: {limit: 1e3}}}\n",
+         'expect.arguments.limit: YAML reads 1e3 as a text; write "1e3" for the text, else the number with a dot', True),
     ],
 )  # fmt: skip
 def test_check_remarks_on_what_is_accepted_and_hardly_meant(
@@ -191,6 +197,7 @@ def test_check_remarks_on_what_is_accepted_and_hardly_meant(
         "rules:\n  - {name: x, match: {}}\n  - {name: y, match: {}, shadow: true}\n  - {name: z, match: {}, scope: trace}\n",
         "rules:\n  - {name: x, match: {agent: a}}\n  - {name: y, match: {}}\n",
         "rules:\n  - {name: x, match: {}, expect: {tool: a, arguments: {on: 'no', off: true}}}\n",
+        "rules:\n  - {name: x, match: {}, expect: {tool: a, arguments: {n: 0.10, zip: '01234', day: 2024-01-01}}}\n",
     ],
 )
 def test_check_has_nothing_to_say_of_rules_that_are_meant(tmp_path: Path, text: str) -> None:
