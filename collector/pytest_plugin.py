@@ -82,12 +82,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if not found:
         return
     from scorers.quoting import shorten  # noqa: PLC0415
+    from scorers.wording import quantity  # noqa: PLC0415
 
     labels = Counter(label for label, *_ in found)
     terminalreporter.section("agent runs")
     # Under xdist, reports come in any order.
     counted = sorted(labels.items(), key=lambda item: (-item[1], item[0]))
-    terminalreporter.line(f"{len(found)} runs: {', '.join(f'{number} {label}' for label, number in counted)}")
+    terminalreporter.line(
+        f"{quantity(len(found), 'run')}: {', '.join(f'{number} {label}' for label, number in counted)}"
+    )
     groups = Counter((label, rule, reasons) for label, rule, reasons, _ in found if label != "pass")
     for (label, rule, reasons), number in sorted(groups.items(), key=lambda group: (-group[1], group[0])):
         example = min(node for *key, node in found if tuple(key) == (label, rule, reasons))

@@ -1,4 +1,4 @@
-"""Mistakes in rules and options, in plain words."""
+"""Mistakes in rules and options, and counts, in plain words."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ def nearest(word: str, known: Sequence[str]) -> str:
     # Cut, since difflib's time grows with the product of the lengths.
     close = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+def quantity(number: int, noun: str) -> str:
+    """Returns ``1 rule``, ``2 rules``: a number of what ``noun`` names."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 _PLAIN_WORDS = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, add_jobs, share, tell, write_lines, write_output
+from scorers.wording import quantity
 
 
 def add(commands: Any) -> None:
@@ -57,5 +58,5 @@ def _learn(options: argparse.Namespace) -> int:
     except OSError as error:
         tell(f"{options.output}: cannot be written: {error.strerror}")
         return UNUSABLE
-    write_lines(f"wrote {options.output}: {count} rules; next: rightcall check {options.output}")
+    write_lines(f"wrote {options.output}: {quantity(count, 'rule')}; next: rightcall check {options.output}")
     return SUCCESS

@@ -27,6 +27,7 @@ from collector.learning.values import Constraint
 from collector.learning.variants import least_support
 from scorers.quoting import json_line, printable, shorten
 from scorers.rules.names import exactly
+from scorers.wording import quantity
 
 MAX_VARIANTS_SHOWN = 10
 """Variants that are listed for each rule."""
@@ -35,7 +36,7 @@ _MAX_SHOWN = 12
 _MAX_COMMENT = 1_000
 
 _HEAD = """\
-# Candidates, learnt by `rightcall learn` from {runs} runs: what most of them did, right or wrong.
+# Candidates, learnt by `rightcall learn` from {runs}: what most of them did, right or wrong.
 # Read each before it decides anything. What fewer than {noise:.0%} of the runs of a kind did is taken
 # for a mistake. `n of m` is how many runs, or calls, something holds of.
 """
@@ -44,8 +45,11 @@ _HEAD = """\
 def rule_file(observations: Observations, noise: float) -> tuple[str, int]:
     """Returns the text of a rule file, and how many rules are in it."""
     total = sum(group.runs for group in observations.groups.values())
-    lines = [_HEAD.format(runs=total, noise=noise).rstrip()]
-    lines += [f"# {count} runs {shorten(reason)}: not learnt from." for reason, count in observations.left_out.items()]
+    lines = [_HEAD.format(runs=quantity(total, "run"), noise=noise).rstrip()]
+    lines += [
+        f"# {quantity(count, 'run')} {shorten(reason)}: not learnt from."
+        for reason, count in observations.left_out.items()
+    ]
     rules, tests, refused = [], [], []
     unjudged: dict[Key, int] = {}
     names = _Names()
@@ -84,10 +88,10 @@ def _is_within(kind: Key, key: Key) -> bool:
 def _also_judged(others: Mapping[Key, int]) -> Iterator[str]:
     if others:
         shown = "; ".join(f"{_kind(kind)} ({number})" for kind, number in islice(others.items(), _MAX_SHOWN))
-        more = f"; and {len(others) - _MAX_SHOWN} more kinds" if len(others) > _MAX_SHOWN else ""
+        more = f"; and {quantity(len(others) - _MAX_SHOWN, 'more kind')}" if len(others) > _MAX_SHOWN else ""
         runs = sum(others.values())
         yield _comment(
-            f"Also judges {runs} run{'s'[: runs > 1]} without a rule of their own, from which it was not learnt: {shown}{more}"
+            f"Also judges {quantity(runs, 'run')} without a rule of their own, from which it was not learnt: {shown}{more}"
         )
 
 

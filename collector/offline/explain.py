@@ -16,6 +16,7 @@ from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from scorers.conformance.difference import columns
 from scorers.quoting import json_line, printable, shorten
+from scorers.wording import quantity
 
 _BAR = 24  # characters of the time line
 _MAX_TEXT = 200
@@ -37,7 +38,9 @@ def explain(trace_id: str, verdicts: Iterable[Verdict], rules: LoadedRules) -> s
     ids = {verdict.run.trace_id.hex() for verdict in verdicts}
     found = sorted(one for one in ids if wanted and one.startswith(wanted))
     if not found:
-        raise NoSuchTraceError(f"no run of a trace {shorten(trace_id)} is in the input, which has {len(ids)} traces")
+        raise NoSuchTraceError(
+            f"no run of a trace {shorten(trace_id)} is in the input, which has {quantity(len(ids), 'trace')}"
+        )
     # The beginning of an id may be that of several traces: to choose one would be a guess.
     if len(found) > 1:
         raise NoSuchTraceError(f"{len(found)} traces begin with {wanted}: {', '.join(found[:5])}")

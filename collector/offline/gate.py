@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from collector.figures import as_given, score
 from collector.runs.rows import Row, is_of_run
+from scorers.wording import quantity
 
 _UNDECIDED = ("incomplete", "ambiguous")
 
@@ -68,8 +69,9 @@ class Tally:
         mean = "nothing scored" if self.mean is None else f"mean score {score(self.mean)}"
         accuracy = "" if self.accuracy is None else f", accuracy {score(self.accuracy)}"
         why = ", ".join(f"{number} {reason}" for reason, number in self.unscored.most_common())
-        runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
-        return f"{runs}, {', '.join(counts)}, {mean}{accuracy}" + (f"; not scored: {why}" if why else "")
+        return f"{quantity(self.runs, 'run')}, {', '.join(counts)}, {mean}{accuracy}" + (
+            f"; not scored: {why}" if why else ""
+        )
 
 
 def tally(rows: Iterable[Row]) -> Tally:
@@ -143,12 +145,12 @@ class Gate:
     def objections(self, figures: Tally) -> list[str]:
         """Returns a sentence for each condition that is not met; none if all are."""
         counts = [(kind, number) for kind in self.fail_on if (number := figures.count(kind))]
-        found = [f"{number} run{'s'[: number > 1]} with {_NAMES[kind]} (--fail-on {kind})" for kind, number in counts]
+        found = [f"{quantity(number, 'run')} with {_NAMES[kind]} (--fail-on {kind})" for kind, number in counts]
         enough = figures.decided_runs if self.has_rules else figures.runs
         if enough < self.min_runs:
-            of = f" of {figures.runs}" if self.has_rules else ""
-            what = "decided (pass or fail)" if self.has_rules else "found"
-            found.append(f"{enough}{of} runs {what}, at least {self.min_runs} needed (--min-runs)")
+            decided = f"{enough} of {figures.runs} runs decided (pass or fail)"
+            shown = decided if self.has_rules else f"{quantity(enough, 'run')} found"
+            found.append(f"{shown}, at least {self.min_runs} needed (--min-runs)")
         if self.min_accuracy is not None and (figures.accuracy is None or figures.accuracy < self.min_accuracy):
             found.append(f"accuracy {_under(figures.accuracy, self.min_accuracy)} (--min-accuracy)")
         if self.fail_under is not None and (figures.mean is None or figures.mean < self.fail_under):

@@ -20,6 +20,7 @@ from collector.otlp.structure import Structure
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.scoring.rule_files import load_rules
+from scorers.wording import quantity
 
 _ROOM = 256 << 20  # bytes of requests in flight
 _MAX_FILE, _MAX_FILES = 500 << 20, 100  # bytes of a recording, and files of it
@@ -161,6 +162,6 @@ def _summary(path: Path) -> str:
     verdicts = score_files([path], load_rules([]))
     calls = sum(len(verdict.run.trajectory.calls) for verdict in verdicts)
     return (
-        f"rightcall: recorded {len(verdicts)} agent runs with {calls} tool calls in {path}\n"
+        f"rightcall: recorded {quantity(len(verdicts), 'agent run')} with {quantity(calls, 'tool call')} in {path}\n"
         f"rightcall: next: rightcall score --rules rules/ {path.parent}    # without --rules it shows the runs"
     )

@@ -21,6 +21,7 @@ from collector.offline.reasons import MAX_GROUPS, groups_of
 from collector.runs.rows import Row, is_of_run
 from scorers.conformance.difference import columns
 from scorers.quoting import json_line, printable, shorten
+from scorers.wording import quantity
 
 MAX_ROWS = 1000
 """Rows of the table for a terminal: nobody reads more, and rich needs all of them in memory."""
@@ -117,7 +118,7 @@ def table(rows: Collection[Row], _: Sequence[str] = ()) -> Iterator[str]:
     heading = ("trace", "agent", "rule", "calls", "scorer", "score", "label")
     yield render_table(heading, _table_rows(islice(rows, MAX_ROWS)))
     if len(rows) > MAX_ROWS:
-        yield f"{len(rows) - MAX_ROWS:,} more rows; --format jsonl has all\n"
+        yield f"{quantity(len(rows) - MAX_ROWS, 'more row')}; --format jsonl has all\n"
     yield from (f"{line}\n" for line in _ending(rows))
 
 

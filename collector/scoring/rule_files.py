@@ -18,6 +18,7 @@ from scorers.plugins import SCORERS as PLUGINS
 from scorers.quoting import shorten
 from scorers.registry import VERSIONS
 from scorers.rules.matchers import plugged_matchers
+from scorers.wording import quantity
 
 
 class Remark(NamedTuple):
@@ -141,7 +142,9 @@ def check_rules(paths: Iterable[Path], watched: Callable[[Sequence[Rule]], Itera
         results = run_tests(file, rules.set)
         failures = [(index, result) for index, result in enumerate(results) if not result.passed]
         passed = passed and not failures
-        lines.append(f"{path}: {len(file.rules)} rules, {len(results) - len(failures)} of {len(results)} tests pass")
+        lines.append(
+            f"{path}: {quantity(len(file.rules), 'rule')}, {len(results) - len(failures)} of {len(results)} tests pass"
+        )
         lines += [f"{document.place(('tests', index))}: {failure.text}" for index, failure in failures]
         lines += [f"{path}: {name} is {origin}" for name, origin in _origins(file)]
         lines += [

@@ -9,6 +9,7 @@ from collector.config.endpoints import shown_endpoint
 from collector.config.exporters import ExportersConfig
 from collector.scoring.rule_files import LoadedRules
 from collector.telemetry.metrics import Telemetry
+from scorers.wording import quantity
 
 FIRST_SPAN_WITHIN = 60.0
 """Seconds after which the log says how to send spans, if none has come."""
@@ -24,8 +25,8 @@ def _rules(rules: LoadedRules) -> str:
     if not count:
         return "no rules, so no run gets a score (rules: [rules/])"
     files = [name for name, _ in rules.files]
-    return f"{count} {'rule' if count == 1 else 'rules'} from {', '.join(files[:5])}" + (
-        f" and {len(files) - 5} more files" if len(files) > 5 else ""
+    return f"{quantity(count, 'rule')} from {', '.join(files[:5])}" + (
+        f" and {quantity(len(files) - 5, 'more file')}" if len(files) > 5 else ""
     )
 
 

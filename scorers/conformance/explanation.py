@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from scorers.quoting import shorten
+from scorers.wording import quantity
 
 MAX_EDITS = 12
 """Kinds of edits that are listed one by one."""
@@ -26,7 +27,7 @@ def explain(value: float, edits: Sequence[Edit], sizes: Sequence[int], matched: 
 
     ``sizes`` are the numbers of expected calls, of calls made and, if constraints count, of constraints.
     """
-    calls = f"{matched} call{'' if matched == 1 else 's'} matched"
+    calls = f"{quantity(matched, 'call')} matched"
     if not any(sizes):
         return f"score {value:.3f}: nothing expected, nothing called"
     formula = f"score {value:.3f} = 1 - {sum(edit.cost for edit in edits)}/({' + '.join(map(str, sizes))})"
@@ -43,4 +44,4 @@ def _list_edits(edits: Iterable[Edit]) -> list[str]:
         for (kind, name), (times, total) in list(groups.items())[:MAX_EDITS]
     ]
     rest = list(groups.values())[MAX_EDITS:]
-    return [*shown, f"{len(rest)} more kinds (cost {sum(total for _, total in rest)})"] if rest else shown
+    return [*shown, f"{quantity(len(rest), 'more kind')} (cost {sum(total for _, total in rest)})"] if rest else shown

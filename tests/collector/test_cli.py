@@ -163,7 +163,7 @@ def test_wrong_usage_is_code_2() -> None:
 
 def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(folder / "rules.yaml")]) == 0
-    assert "1 rules, 1 of 1 tests pass" in capsys.readouterr().out
+    assert "1 rule, 1 of 1 tests pass" in capsys.readouterr().out
     (folder / "rules.yaml").write_text(RULES.replace("passes: true", "passes: false"))
     assert main(["check", str(folder / "rules.yaml")]) == 1
     (folder / "rules.yaml").write_text(RULES.replace("expect:", "expct:"))
@@ -275,7 +275,7 @@ def test_a_path_in_no_encoding_is_named(folder: Path, capsys: pytest.CaptureFixt
     assert main(["check", str(path)]) == 0
     assert main(["score", "--rules", str(path), str(folder / os.fsdecode(b"t\xff\x1b.pb"))]) == 2
     told = capsys.readouterr()
-    assert r"r\udcff\x1b.yaml: 1 rules, 1 of 1 tests pass" in told.out
+    assert r"r\udcff\x1b.yaml: 1 rule, 1 of 1 tests pass" in told.out
     assert r"t\udcff\x1b.pb: no such file" in told.err
 
 

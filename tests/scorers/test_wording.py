@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from scorers.wording import nearest, plain_words
+from scorers.wording import nearest, plain_words, quantity
 
 
 class Model(BaseModel):
@@ -86,3 +86,7 @@ def test_only_words_that_there_are_are_named(word: str, known: list[str]) -> Non
     hint = nearest(word, known)
     assert hint in {"", *(f"; did you mean {one}?" for one in known)}
     assert word not in known or not word or hint == f"; did you mean {word}?"
+
+
+def test_one_is_no_plural() -> None:
+    assert [quantity(number, "more kind") for number in (0, 1, 2)] == ["0 more kinds", "1 more kind", "2 more kinds"]

@@ -224,7 +224,7 @@ def test_the_command_writes_a_file_that_check_accepts_and_the_runs_pass(
     assert main(["learn", "-o", str(rules), str(traces)]) == 0
     assert f"rightcall check {rules}" in capsys.readouterr().out
     assert main(["check", str(rules)]) == 0
-    assert "1 rules, 2 of 2 tests pass" in capsys.readouterr().out
+    assert "1 rule, 2 of 2 tests pass" in capsys.readouterr().out
     assert main(["score", "--rules", str(rules), "--format", "jsonl", str(traces)]) == 0
     rows = map(json.loads, capsys.readouterr().out.splitlines())
     assert {row["evaluations"][0]["label"] for row in rows} == {"pass"}

@@ -38,7 +38,7 @@ def test_from_nothing_the_files_are_valid_and_their_tests_pass(
     assert main(["init", str(tmp_path / "new")]) == 0
     assert "wrote " in capsys.readouterr().out
     assert main(["check", "--config", str(tmp_path / "new" / "collector.yaml")]) == 0
-    assert "1 rules, 2 of 2 tests pass" in capsys.readouterr().out
+    assert "1 rule, 2 of 2 tests pass" in capsys.readouterr().out
 
 
 def test_from_recordings_each_agent_gets_a_rule_that_most_of_its_runs_pass(

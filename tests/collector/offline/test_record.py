@@ -50,7 +50,7 @@ def test_what_a_command_sends_is_kept_and_can_be_scored(
     elsewhere = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://192.0.2.1:4318", "OTEL_SDK_DISABLED": "true"}
     done = recorded(tmp_path, kind, **elsewhere, OTEL_EXPORTER_OTLP_PROTOCOL=protocol)
     assert (done.returncode, done.stdout) == (0, "its own output\n"), done.stderr
-    assert "recorded 1 agent runs with 0 tool calls in out/" in done.stderr
+    assert "recorded 1 agent run with 0 tool calls in out/" in done.stderr
     assert "rightcall score --rules rules/ out" in done.stderr
     (file,) = (tmp_path / "out").iterdir()
     assert [signal for signal, body in read_file(file) if data.all_spans(body)] == ["traces"]

@@ -48,7 +48,7 @@ def test_each_change_is_checked_and_compared_with_the_start(tmp_path: Path) -> N
         lambda: rules.write_text(LENIENT),
         rules.unlink,
     )
-    assert "1 rules" in start
+    assert "1 rule, " in start
     assert "verdict" not in start
     assert none == ""
     assert "the rules have changed" in strict

@@ -121,7 +121,7 @@ def test_rules_in_different_files_must_have_different_names(tmp_path: Path) -> N
 def test_check_runs_the_files_own_tests(tmp_path: Path) -> None:
     report, passed = check_rules(write(tmp_path, a=GOOD))
     assert passed
-    assert report.endswith("a.yaml: 1 rules, 1 of 1 tests pass")
+    assert report.endswith("a.yaml: 1 rule, 1 of 1 tests pass")
 
 
 def test_a_failed_test_is_reported_with_the_expectation(tmp_path: Path) -> None:
