@@ -198,7 +198,7 @@ class Trace:
         freed = 0
         self.histories = self.histories or {}
         # Frameworks send the whole conversation with each request: kept in full, inputs
-        # grow with the square of its turns. A structured input is compared with no other.
+        # grow with the square of its turns. What is no text, for its length, is compared with no other.
         is_text = type(model.history) is str
         beginning = hash(model.history[:_BEGINNING]) if is_text else _STRUCTURED
         others = self.histories.get(beginning, [])

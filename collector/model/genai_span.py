@@ -6,6 +6,7 @@ outputs) stays as it was received until the run is reconstructed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -334,9 +335,26 @@ def set_input(genai_span: GenAISpan, messages: object) -> None:
     if messages:
         genai_span.user_input = newest_user_input(messages)
         genai_span.tool_results = newest_tool_results(messages)
+        history = _as_text(messages)
+        if genai_span.user_input is messages:
+            genai_span.user_input = history
         # A longer text would not be parsed later, so an open trace need not hold it.
-        if (type(messages) is not str or len(messages) <= MAX_TEXT) and may_contain_tool_calls(messages):
-            genai_span.history = messages
+        if (type(history) is not str or len(history) <= MAX_TEXT) and may_contain_tool_calls(history):
+            genai_span.history = history
+
+
+def _as_text(messages: object) -> object:
+    """Returns structured messages as JSON, unless that is too long to be parsed later.
+
+    Objects take many times the memory, and of texts that continue each other a trace keeps the longest alone.
+    """
+    if type(messages) is str:
+        return messages
+    try:
+        text = json.dumps(messages, default=str)
+    except RecursionError:
+        return messages
+    return text if len(text) <= MAX_TEXT else messages
 
 
 def _finish(span: Span) -> Literal["", "tool_calls", "other"]:
