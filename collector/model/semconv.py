@@ -76,6 +76,8 @@ FINISH_REASONS: Final = (
 """Attributes in which instrumentations say why a model stopped."""
 HOST_NAMES: Final = ("k8s.node.name", "host.id", "host.name", "service.instance.id", "service.name")
 """Resource attributes that identify the clock that stamped a span, the most specific first."""
+PROCESS_NAMES: Final = ("k8s.pod.uid", "k8s.pod.name", "container.id")
+"""Resource attributes that all tracers of one process have alike, if they have them: not its ``service.instance.id``."""
 
 # --- Rightcall's own
 OWN_PREFIXES: Final = ("rightcall.", "gen_ai.evaluation.")

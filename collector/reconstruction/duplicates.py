@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Final, TypeVar
 
 from collector.checkpoints import checkpoint
+from collector.model import semconv
 from collector.model.genai_span import TOOL, GenAISpan
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.span_names import ERROR_SUFFIX
@@ -268,7 +269,7 @@ def _run_likeness(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAIS
         # An agent that a tool started, or that is further inside, is a run of its own.
         if other_run.started_by is not None or other_run.parent is not run:
             return None
-    elif _have_two_hosts(anchor, other_anchor):
+    elif _are_of_two_processes(anchor, other_anchor):
         return None
     if run.executions and other_run.executions:
         # Agents of one name may run side by side: they are one run only if they share a call.
@@ -278,9 +279,13 @@ def _run_likeness(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAIS
     return (_distance(anchor, other_anchor),)
 
 
-def _have_two_hosts(one: GenAISpan, other: GenAISpan) -> bool:
+def _are_of_two_processes(one: GenAISpan, other: GenAISpan) -> bool:
+    """Whether their resources say so: they name two hosts, or two pods or containers of one."""
     clock, other_clock = clock_of(one.resource), clock_of(other.resource)
-    return None not in (clock, other_clock) and clock != other_clock
+    if None not in (clock, other_clock) and clock != other_clock:
+        return True
+    here, there = one.resource.attributes, other.resource.attributes
+    return any(name in here and name in there and here[name] != there[name] for name in semconv.PROCESS_NAMES)
 
 
 def _are_simultaneous(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAISpan]) -> bool:

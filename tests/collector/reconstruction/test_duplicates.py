@@ -246,9 +246,22 @@ def test_parallel_agents_of_two_instrumentations_that_call_other_tools_are_two_r
     assert [called(run) for run in runs] == [["a"], ["b"]]
 
 
-@pytest.mark.parametrize(("host", "runs"), [("a", 1), ("b", 2)])
-def test_agents_on_two_hosts_are_two_runs_though_only_one_shows_calls(host: str, runs: int) -> None:
-    here, there = Resource({"host.name": "a"}), Resource({"host.name": host})
+@pytest.mark.parametrize(
+    ("one", "other", "runs"),
+    [
+        ({"host.name": "a"}, {"host.name": "a"}, 1),
+        ({"host.name": "a"}, {"host.name": "b"}, 2),
+        ({"k8s.node.name": "n", "k8s.pod.name": "a-0"}, {"k8s.node.name": "n", "k8s.pod.name": "b-0"}, 2),
+        ({"k8s.node.name": "n", "container.id": "a"}, {"k8s.node.name": "n", "container.id": "b"}, 2),
+        ({"k8s.node.name": "n", "k8s.pod.name": "a-0"}, {"k8s.node.name": "n"}, 1),
+        # The tracers of two libraries in one process may each make up an instance.
+        ({"host.name": "a", "service.instance.id": "1"}, {"host.name": "a", "service.instance.id": "2"}, 1),
+    ],
+)
+def test_agents_of_two_processes_are_two_runs_though_only_one_shows_calls(
+    one: dict[str, str], other: dict[str, str], runs: int
+) -> None:
+    here, there = Resource(one), Resource(other)
     found = runs_of(
         span("POST", 9, lasting=1100, resource=here),
         agent_span("worker", 1, 9, resource=here),
@@ -256,6 +269,19 @@ def test_agents_on_two_hosts_are_two_runs_though_only_one_shows_calls(host: str,
         second_agent("worker", 3, 9, at=0.5, lasting=999, resource=there),
     )
     assert len(found) == runs
+
+
+def test_equal_calls_of_agents_in_two_pods_of_one_node_are_two() -> None:
+    pods = [Resource({"k8s.node.name": "n", "k8s.pod.name": name}) for name in ("a-0", "b-0")]
+    runs = runs_of(
+        span("POST", 9, lasting=1100, resource=pods[0]),
+        agent_span("worker", 1, 9, resource=pods[0]),
+        tool_span("search", {"q": "x"}, 2, 1, at=10, lasting=50, resource=pods[0]),
+        tool_span("summarize", {}, 3, 1, at=80, resource=pods[0]),
+        second_agent("worker", 4, 9, at=0.5, lasting=999, resource=pods[1]),
+        second_tool("search", {"q": "x"}, 5, 4, at=10.5, lasting=50, resource=pods[1]),
+    )
+    assert [called(run) for run in runs] == [["search", "summarize"], ["search"]]
 
 
 def test_agents_of_two_instrumentations_at_other_times_are_two_runs() -> None:
