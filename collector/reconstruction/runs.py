@@ -11,27 +11,22 @@ trace's root or at the earliest span. What two instrumentations recorded counts 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
 
 from collector.checkpoints import checkpoint, in_parts
 from collector.model.genai_span import AGENT, MODEL, SESSION, TOOL, GenAISpan
 from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.ancestry import Ancestry
-from collector.reconstruction.drafts import RunSpans, by_start, latest_start
+from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.duplicates import (
     is_nested_call,
     merge_repeated_calls,
-    repeated_runs,
     without_repeated_models,
     without_steps,
 )
 from collector.reconstruction.idle_runs import without_handoffs, without_workflows
-from collector.reconstruction.ownership import adopt, join, reclaim
-
-MAX_WRAPPERS: Final = 64
-"""How many further agent spans of one run are searched for its context."""
+from collector.reconstruction.ownership import adopt, reclaim
+from collector.reconstruction.united_runs import united
 
 
 def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpans]:
@@ -47,8 +42,7 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpa
     orphans = _assign(spans, ancestry, run_of, calls)
     checkpoint()
     if len(found) > 1:
-        # United first: whether an outer span is a wrapper depends on which runs are left inside it.
-        found = _with_requests(_without_wrapped(_unite_repeated(found)))
+        found = united(found)
     checkpoint()
     # After runs were united: two recordings of one run would both claim an orphan, and leave its owner in doubt.
     agentless = _adopt(orphans, found, spans, ancestry) if orphans else None
@@ -161,134 +155,6 @@ def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans
             run.started_by = ancestors.tool.span_id
         if ancestors.missing:
             run.incomplete, run.missing_ancestor = ("missing_parent",), ancestors.missing
-
-
-def _unite_repeated(found: list[RunSpans]) -> list[RunSpans]:
-    """Returns ``found`` with the runs that two instrumentations recorded as one."""
-    kept_as: dict[int, RunSpans] = {}
-    for kept, absorbed in repeated_runs(found):
-        _unite(kept, absorbed)
-        kept_as[id(absorbed)] = kept
-        # Only one of the two libraries may have recorded what started the run.
-        if kept.parent is None and absorbed.parent is not kept:
-            kept.parent, kept.started_by = absorbed.parent, absorbed.started_by
-    return _relinked(found, kept_as) if kept_as else found
-
-
-def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
-    """Returns ``found`` without the agent spans that are another span of the same run.
-
-    One of the same name, or without a name, directly inside another may be: if it does nothing; or if the outer one does
-    nothing itself and contains no second one, or only unnamed ones one after the other, its turns. Else the outer one is
-    a workflow, or calls itself.
-    """
-    # By `id`: runs are mutable, and comparing two by value would compare all of their spans.
-    parents = {id(run.parent) for run in found}
-    idle = {id(run) for run in found if run.is_idle}
-    nested: dict[int, list[RunSpans]] = {}
-    names: dict[int, str | None] = {}
-    for inner in found:  # outer runs come first
-        name = None if inner.anchor is None else inner.anchor.name
-        outer_name = names.get(id(inner.parent))
-        # An unnamed span takes the name around it, so that wrappers are recognised through unnamed ones in between.
-        if inner.parent is not None and inner.started_by is None and name in (None, outer_name):
-            nested.setdefault(id(inner.parent), []).append(inner)
-            name = outer_name
-        names[id(inner)] = name
-    kept_as: dict[int, RunSpans] = {}
-    for outer in found:
-        inner_runs = nested.get(id(outer), ())
-        busy = [inner for inner in inner_runs if id(inner) not in idle or id(inner) in parents]
-        is_wrapper = id(outer) in idle and (len(busy) == 1 or _are_turns(busy))
-        # Outer runs come first: what is inside an absorbed run goes to the outermost one at once.
-        kept = kept_as.get(id(outer), outer)
-        for inner in inner_runs:
-            if is_wrapper or (id(inner) in idle and id(inner) not in parents):
-                _unite(kept, inner)
-                kept_as[id(inner)] = kept
-    return _relinked(found, kept_as) if kept_as else found
-
-
-def _with_requests(found: list[RunSpans]) -> list[RunSpans]:
-    """Returns ``found`` with an agent that made calls and asked no model, and the one around it that asked and made none, as
-    one run: that of the inner one, during which the outer one asked (LlamaIndex's class of an agent, under Splunk's
-    instrumentation 0.1).
-    """
-    kept_as: dict[int, RunSpans] = {}
-    for outer in found:
-        inner = outer.children[0] if len(outer.children) == 1 and outer.models and not outer.executions else None
-        if (
-            inner is None
-            or inner.anchor is None
-            or inner.models
-            or not inner.executions
-            or inner.started_by is not None
-        ):
-            continue
-        begin, end = inner.anchor.start_ns, inner.anchor.end_ns
-        if any(begin < model.start_ns < end for model in outer.models):
-            _unite(inner, outer)
-            inner.parent, inner.started_by = outer.parent, outer.started_by
-            kept_as[id(outer)] = inner
-    return _relinked(found, kept_as) if kept_as else found
-
-
-def _are_turns(runs: Sequence[RunSpans]) -> bool:
-    """Whether the agent spans of these runs have no names and follow one another."""
-    anchors = [run.anchor for run in runs if run.anchor is not None and run.anchor.name is None]
-    return len(anchors) == len(runs) and all(
-        latest_start(later.start_ns) >= earlier.end_ns for earlier, later in pairwise(anchors)
-    )
-
-
-def _unite(kept: RunSpans, absorbed: RunSpans) -> None:
-    """Make the spans of ``absorbed`` spans of ``kept``."""
-    inner = [*([] if absorbed.anchor is None else [absorbed.anchor]), *absorbed.wrappers]
-    # Bounded: thousands of agent spans inside one another may be one run, and all wrappers are searched for context.
-    kept.wrappers += inner[: MAX_WRAPPERS - len(kept.wrappers)]
-    join(kept, absorbed)
-
-
-def _kept(run: RunSpans, kept_as: Mapping[int, RunSpans]) -> RunSpans:
-    """Returns the run whose spans those of ``run`` are now."""
-    while (kept := kept_as.get(id(run))) is not None:
-        run = kept
-    return run
-
-
-def _relinked(found: Sequence[RunSpans], kept_as: dict[int, RunSpans]) -> list[RunSpans]:
-    """Returns the runs that were kept, with the runs that they started and were started by."""
-    for run in found:  # outer runs come first, so a long chain is followed once
-        if id(run) in kept_as:
-            kept_as[id(run)] = _kept(run, kept_as)
-    runs = [run for run in found if id(run) not in kept_as]
-    for run in runs:
-        # Collected anew below: the children of an absorbed run are now those of the run that was kept.
-        run.children = []
-        run.parent = None if run.parent is None else _kept(run.parent, kept_as)
-    _break_cycles(runs)
-    # Two lists were concatenated; merging takes the executions of a run to be in order of start.
-    for run in {id(kept): kept for kept in kept_as.values()}.values():
-        run.executions.sort(key=lambda call: by_start(call[0]))
-    for run in runs:
-        if run.parent is not None:
-            run.parent.children.append(run)
-    return runs
-
-
-def _break_cycles(runs: Iterable[RunSpans]) -> None:
-    """Leave no run above itself: two instrumentations may disagree on which of two agents contains the other."""
-    seen: set[int] = set()
-    for run in runs:
-        path: set[int] = set()
-        above: RunSpans | None = run
-        # Each run is visited once over all walks, which keeps a long chain linear: what was passed has no cycle left.
-        while above is not None and id(above) not in seen:
-            seen.add(id(above))
-            path.add(id(above))
-            if above.parent is not None and id(above.parent) in path:
-                above.parent = None
-            above = above.parent
 
 
 def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, list[GenAISpan]], run: RunSpans) -> None:
