@@ -74,20 +74,22 @@ def _with_requests(found: list[RunSpans]) -> list[RunSpans]:
     kept_as: dict[int, RunSpans] = {}
     for outer in found:
         inner = outer.children[0] if len(outer.children) == 1 and outer.models and not outer.executions else None
-        if (
-            inner is None
-            or inner.anchor is None
-            or inner.models
-            or not inner.executions
-            or inner.started_by is not None
-        ):
-            continue
-        begin, end = inner.anchor.start_ns, inner.anchor.end_ns
-        if any(begin < model.start_ns < end for model in outer.models):
+        if inner is not None and _asks_for(outer, inner):
             _unite(inner, outer)
             inner.parent, inner.started_by = outer.parent, outer.started_by
             kept_as[id(outer)] = inner
     return _relinked(found, kept_as) if kept_as else found
+
+
+def _asks_for(outer: RunSpans, inner: RunSpans) -> bool:
+    """Whether the calls of the inner agent may be what the outer one asked for: in one process, while the inner one ran."""
+    anchor = inner.anchor
+    if anchor is None or outer.anchor is None or inner.models or not inner.executions or inner.started_by is not None:
+        return False
+    # One that was called from another process is an agent of its own.
+    if anchor.remote_parent or anchor.resource != outer.anchor.resource:
+        return False
+    return any(anchor.start_ns < model.start_ns < anchor.end_ns for model in outer.models)
 
 
 def _are_turns(runs: Sequence[RunSpans]) -> bool:

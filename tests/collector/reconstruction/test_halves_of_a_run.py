@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders import agent_span, called, doubts, model_span, run_of, runs_of, tool_span, user
+from collector.model.span import Resource
+from tests.builders import agent_span, called, doubts, model_span, run_of, runs_of, span, tool_span, user
 
 ASKS = {"gen_ai.response.finish_reasons": ["tool_calls"]}
 ANSWERS = {
@@ -56,6 +57,21 @@ def test_an_agent_that_waits_for_the_one_inside_has_a_run_of_its_own() -> None:
         model_span((), 8, 1, at=60, lasting=5, attributes=ANSWERS),
     ]
     assert [run.agent for run in runs_of(*spans)] == ["FunctionAgent", "travel"]
+
+
+@pytest.mark.parametrize(("service", "parent"), [("worker", 9), ("shop", 8)], ids=["by its resource", "by its flags"])
+def test_an_agent_that_another_process_called_has_a_run_of_its_own(service: str, parent: int) -> None:
+    """By the clocks of the two the caller asked its model while the other ran."""
+    there = Resource({"service.name": service})
+    spans = [
+        agent_span("planner", 1),
+        model_span((), 2, 1, at=15, lasting=5, attributes=ANSWERS),
+        span("POST", 8, 1, at=10, lasting=85, kind=3),
+        span("POST /a2a", 9, 8, at=11, lasting=82, kind=2, remote=True, resource=there),
+        agent_span("worker", 3, parent, at=12, lasting=80, remote=parent == 8, resource=there),
+        tool_span("refund", {}, 4, 3, at=20, resource=there),
+    ]
+    assert [(run.agent, called(run)) for run in runs_of(*spans)] == [("planner", []), ("worker", ["refund"])]
 
 
 def test_results_of_which_it_is_not_known_which_call_they_are_of_decide_nothing() -> None:
