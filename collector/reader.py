@@ -8,13 +8,13 @@ from typing import NamedTuple
 from collector import dialects
 from collector.config.model import ContextConfig
 from collector.judging import recorded_content
+from collector.model import semconv
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.otlp.decode import Decoder
 from collector.results.hidden import log_reader, span_reader
 from collector.results.redaction import Redaction
 from collector.scoring.rule_files import LoadedRules
-from collector.scoring.select_and_score import TENANT_ATTRIBUTES
 
 _ReadSpan = Callable[[Span], GenAISpan | None]
 _ReadLog = Callable[[LogRecord], GenAISpan | None]
@@ -34,7 +34,7 @@ def reader_for(
     """Returns what reads all that is needed, with ``content`` also what a judge is told."""
     # The decoder skips every other attribute. What is asked for here is paid for with each span of an agent.
     attributes = dialects.ATTRIBUTES.union(
-        context.route, context.intent, TENANT_ATTRIBUTES, rules.set.attributes, dimensions
+        context.route, context.intent, semconv.TENANT_NAMES, rules.set.attributes, dimensions
     )
     prefixes = dialects.ATTRIBUTE_PREFIXES
     read_span: _ReadSpan = dialects.read_span

@@ -82,6 +82,8 @@ PROCESS_NAMES: Final = ("k8s.pod.uid", "k8s.pod.name", "container.id")
 # --- Rightcall's own
 OWN_PREFIXES: Final = ("rightcall.", "gen_ai.evaluation.")
 """How the names of all attributes begin that Rightcall writes."""
+TENANT_NAMES: Final = ("rightcall.tenant", "tenant.id")
+"""Attributes in which senders name the tenant, tried in this order."""
 RIGHTCALL_INTENT: Final = "rightcall.intent"
 RIGHTCALL_INTENT_REASON: Final = "rightcall.intent.reason"
 RIGHTCALL_ROUTE: Final = "rightcall.route"

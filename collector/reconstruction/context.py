@@ -1,4 +1,4 @@
-"""The context of a run: route, intent, agent, conversation, user input.
+"""The context of a run: route, intent, tenant, agent, conversation, user input.
 
 Taken from the anchor, else from a span above it (an HTTP server span has the route, a workflow the intent), else from the
 resource.
@@ -48,7 +48,7 @@ class RunContext:
     service: str | None
     dialect: str
     attributes: Mapping[str, Any]
-    """Short attributes that rules may match: the resource's, overridden by the anchor's."""
+    """Short attributes that rules may match: the resource's, overridden by the tenant above the run and by the anchor's."""
     contents: Sequence[Content]
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that is known
@@ -92,7 +92,7 @@ def context_of(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> 
         _user_input(own, run, above) if settings.user_input else None,
         source.resource.service,
         source.dialect or _first_known("dialect", members) or "",
-        _merged_attributes(source.resource, own, run.models, settings.dimensions),
+        _merged_attributes(source.resource, above, own, run.models, settings.dimensions),
         _contents(own, run, above) if settings.content else (),
     )
 
@@ -140,10 +140,18 @@ def _user_input(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISp
 
 
 def _merged_attributes(
-    resource: Resource, own: Sequence[GenAISpan], models: Sequence[GenAISpan], dimensions: Sequence[str]
+    resource: Resource,
+    above: Sequence[GenAISpan],
+    own: Sequence[GenAISpan],
+    models: Sequence[GenAISpan],
+    dimensions: Sequence[str],
 ) -> Mapping[str, Any]:
     merged = dict(resource.attributes)
-    # Reversed: the anchor comes first, and its attributes override those of its wrappers.
+    # Reversed: the nearest comes first, and its attributes override those of the others.
+    for span in reversed(above):
+        for name in semconv.TENANT_NAMES:
+            if name in span.attributes:
+                merged[name] = span.attributes[name]
     for span in reversed(own):
         merged.update(span.attributes)
     for name in dimensions:

@@ -47,7 +47,7 @@ class Run:
     service: str | None
     dialect: str
     attributes: Mapping[str, Any]
-    """Short attributes of anchor and resource, for rules to match."""
+    """Short attributes of anchor and resource, for rules to match, and the tenant that a span above names."""
     trajectory: Trajectory
     """Its calls, and what is in doubt about them."""
     call_span_ids: tuple[bytes | None, ...]

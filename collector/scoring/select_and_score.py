@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from collector.assembly.gaps import Gaps
 from collector.assembly.trace import Beginnings, Given, Trace
 from collector.checkpoints import checkpoint
+from collector.model import semconv
 from collector.model.genai_span import NOTHING_HIDDEN, Content
 from collector.reconstruction.reconstruct import Run, join_runs
 from collector.scoring.declared_tools import declared_tools
@@ -21,7 +22,6 @@ from collector.scoring.failures import anchor_of, failed_run
 from collector.scoring.verdict import Verdict
 from scorers import CompiledRule, Doubt, RuleContext, RuleSet
 
-TENANT_ATTRIBUTES = ("rightcall.tenant", "tenant.id")
 _WHOLE_TRACE = b""  # in place of an anchor: the verdict on a whole trace
 _TRUNCATED = Doubt(
     "truncated",
@@ -209,7 +209,7 @@ def arguments_to_embed(runs: Sequence[Run], rules: RuleSet, scopes: Sequence[str
 
 def tenant_of(run: Run) -> str | None:
     """Returns the tenant the sender named, None if it named none."""
-    for name in TENANT_ATTRIBUTES:
+    for name in semconv.TENANT_NAMES:
         if name in run.attributes:
             return str(run.attributes[name])
     return None

@@ -98,6 +98,18 @@ def test_conversations_tenants_and_services_are_kept_apart(bench: Bench) -> None
     assert [event["gen_ai.evaluation.score.label"] for event in events(bench)] == ["fail"] * 4
 
 
+@pytest.mark.parametrize("caller", [0, 9], ids=["root", "called by a front end"])
+def test_the_server_span_around_a_run_names_its_tenant(bench: Bench, caller: int) -> None:
+    for number, tenant in enumerate(("blue", "green"), 1):
+        spans = turn(number, "look_up")
+        spans[-1].parent_span_id = data.span_id(8)
+        server = data.span(8, caller, "POST /chat", 60.0 * number, number.to_bytes(16, "big"), tenant__id=tenant)
+        server.kind = Span.SPAN_KIND_SERVER
+        talk(bench, [*spans, server])
+    bench.wait(QUIET)
+    assert [event["rightcall.missing_tools"] for event in events(bench)] == [["refund"], ["refund"]]
+
+
 def test_the_first_run_selects_the_rule(bench: Bench) -> None:
     talk(bench, turn(1, "look_up", agent="router"), turn(2, "refund"))
     bench.wait(QUIET)

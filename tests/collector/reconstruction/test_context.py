@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from collector.model.span import Resource
 from collector.reconstruction.reconstruct import ContextSettings
+from collector.scoring.select_and_score import tenant_of
 from tests.builders import agent_span, doubts, model_span, run_of, runs_of, span, tool_span, user
 
 
@@ -37,6 +42,32 @@ def test_the_resource_comes_last() -> None:
     run = run_of(agent_span(resource=resource))
     assert (run.route, run.service) == ("/everything", "shop")
     assert run.attributes["rightcall.route"] == "/everything"
+
+
+@pytest.mark.parametrize(
+    ("resource", "server", "agent", "tenant"),
+    [
+        (None, "acme", None, "acme"),
+        ("all", "acme", None, "acme"),
+        ("all", "acme", "inner", "inner"),
+        ("all", None, None, "all"),
+    ],
+)
+def test_the_tenant_comes_from_the_agent_else_from_above_it_else_from_the_resource(
+    resource: str | None, server: str | None, agent: str | None, tenant: str
+) -> None:
+    def named(name: str | None) -> dict[str, Any]:
+        return {} if name is None else {"tenant.id": name}
+
+    of_service = Resource({"service.name": "shop", **named(resource)})
+    (run,) = runs_of(
+        span("GET /", 1, kind=2, attributes=named("front" if server else None), resource=of_service),
+        span(
+            "POST /chat", 2, 1, kind=2, remote=True, attributes={"tier": "gold", **named(server)}, resource=of_service
+        ),
+        agent_span("helper", 3, 2, attributes=named(agent), resource=of_service),
+    )
+    assert (tenant_of(run), "tier" in run.attributes) == (tenant, False)
 
 
 def test_only_text_is_a_route() -> None:
