@@ -18,7 +18,7 @@ refused_spans           more calls    spans were refused, or sent to a process t
 unconfirmed_reading     more calls,   its spans are in unknown words, and nothing else bears out what was read of them
                         not these
 uncertain_execution     the opposite  nothing tells for sure whether these calls ran
-uncertain_owner         not these     calls below a missing span: of this run or of another
+uncertain_owner         not these     calls below a span that is missing or their caller's: of this run or of another
 uncertain_duplicate     not these     calls that may be other calls of the run, recorded a second time
 uncertain_order         other orders  calls that neither turns nor clocks put into order
 unobserved_results      failures      nothing tells whether these calls failed

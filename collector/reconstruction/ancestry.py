@@ -16,14 +16,18 @@ MAX_CONTEXT_STEPS = 256
 class Ancestors:
     """What encloses a span."""
 
-    def __init__(self, agent: GenAISpan | None, tool: GenAISpan | None, missing: bytes) -> None:
+    def __init__(
+        self, agent: GenAISpan | None, tool: GenAISpan | None, missing: bytes = b"", unseen_caller: bytes = b""
+    ) -> None:
         self.agent, self.tool = agent, tool
         """The agent, and the nearest tool execution, or group of them, between the span and that agent."""
         self.missing = missing
         """The ancestor that was not received and should be, since it ran in this process; b"" if there is none."""
+        self.unseen_caller = unseen_caller
+        """The ancestor that was not received and ran in another process, which may never report here; b"" if there is none."""
 
 
-_NONE = Ancestors(None, None, b"")
+_NONE = Ancestors(None, None)
 _NO_PARENT = frozenset({b""})
 
 
@@ -111,7 +115,8 @@ class Ancestry:
                 # A caller in another process may never report here, so it is not awaited. Not cached for `parent`:
                 # another child of it may run in the same process, and lack it.
                 span = self._spans.get(child)
-                ancestors = _NONE if span is not None and span.remote_parent else Ancestors(None, None, parent)
+                is_remote = span is not None and span.remote_parent
+                ancestors = Ancestors(None, None, b"", parent) if is_remote else Ancestors(None, None, parent)
                 break
             of_children[parent] = _NONE  # until the walk ends, and permanently if parents form a cycle
             path.append(parent)
@@ -126,9 +131,9 @@ class Ancestry:
         if span is not None:
             if span.role is AGENT:
                 # The tool above an agent started that agent. It encloses none of the agent's own calls.
-                return Ancestors(span, None, ancestors.missing)
+                return Ancestors(span, None, ancestors.missing, ancestors.unseen_caller)
             if span.role is TOOL or span.role is GROUP:
-                return Ancestors(ancestors.agent, span, ancestors.missing)
+                return Ancestors(ancestors.agent, span, ancestors.missing, ancestors.unseen_caller)
         return ancestors
 
     def _parent(self, span_id: bytes) -> bytes:

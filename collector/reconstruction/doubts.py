@@ -15,10 +15,12 @@ from scorers.quoting import shorten
 from scorers.trajectory import Doubt
 
 AWAITED = frozenset({
-    "missing_span", "missing_step", "missing_anchor", "unrecorded_calls", "uncertain_execution", "uncertain_owner",
-    "unknown_route",
+    "missing_span", "missing_step", "missing_anchor", "unrecorded_calls", "uncertain_execution", "unknown_route",
 })  # fmt: skip
-"""Doubts that tell of a span still to come: it is waited for until the trace is idle."""
+"""Doubts that tell of a span still to come: it is waited for until the trace is idle.
+
+Not `uncertain_owner`: if a span of this process would settle it, that is missing, which is a doubt of its own.
+"""
 
 
 _MAX_NAMED: Final = 3  # tools in a sentence

@@ -1,7 +1,8 @@
 """Gives spans that are below no agent's span to the runs they belong to.
 
-Their own agent's span is missing, or another instrumentation recorded them beside the run, or nothing but call ids says whose
-they are. Where nothing tells, the calls are in doubt in each run that may have made them.
+Their own agent's span is missing, or that of their caller in another process, or another instrumentation recorded them beside
+the run, or nothing but call ids says whose they are. Where nothing tells, the calls are in doubt in each run that may have
+made them.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from typing import Final
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
+from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.drafts import RunSpans, latest_start
 from collector.reconstruction.duplicates import SeenBy, absorb_calls, absorb_models
 from collector.reconstruction.known_calls import CallIds, Owners
+from collector.reconstruction.tool_names import is_same_tool
 
 MAX_OWNERS_COMPARED: Final = 100_000
 """How many pairs of a run and of spans that may be its own are compared; where there are more, they are nobody's."""
@@ -112,6 +115,61 @@ def reclaim(agentless: RunSpans, runs: Sequence[RunSpans], *, lacks_spans: bool)
         requesters = owners_of.requesters(call[0].call_id)
         (requesters[0].executions if len(requesters) == 1 else remaining).append(call)
     agentless.executions = remaining
+
+
+def dispute_served(agentless: RunSpans, runs: Sequence[RunSpans], ancestry: Ancestry) -> None:
+    """Take from ``agentless`` the calls of other processes of whose caller no span was received: an agent may have made them.
+
+    Each run that may be the caller's counts them as in doubt, but for those of tools that leave spans in that run: there the
+    same call has one.
+    """
+    served = _by_unseen_caller(agentless, ancestry)
+    if not served:
+        return
+    shown = [{call[0].name: call[0] for call in run.executions} for run in runs]
+    compared = (len(runs) + sum(map(len, shown))) * sum([len(spans.executions) for spans in served.values()])
+    if compared > MAX_OWNERS_COMPARED:
+        # As above: a limit that is reached shows as a doubt.
+        for run in runs:
+            run.has_unrecorded_calls = True
+        return
+    disputed: set[int] = set()
+    for caller, spans in served.items():
+        checkpoint()
+        for run, own in zip(runs, shown, strict=True):
+            # What called the agent as well is around it.
+            if ancestry.ancestors_of(run.anchor_id).unseen_caller == caller or not _is_under_way(run, spans):
+                continue
+            disputed.update(map(id, (*spans.executions, *spans.models)))
+            further = [call for call in spans.executions if not _is_among(call[0], own)]
+            if further:
+                run.disputed.append(_alone(further, spans.models))
+    agentless.executions = [call for call in agentless.executions if id(call) not in disputed]
+    agentless.models = [model for model in agentless.models if id(model) not in disputed]
+
+
+def _by_unseen_caller(agentless: RunSpans, ancestry: Ancestry) -> dict[bytes, RunSpans]:
+    """Returns the calls of other processes by the id of their caller, of which no span was received.
+
+    None of those that asked a model outside their tools: they decided themselves what to call, whoever called them.
+    """
+    served: dict[bytes, RunSpans] = {}
+    for call in agentless.executions:
+        caller = ancestry.ancestors_of(call[0].span_id).unseen_caller
+        if caller:
+            served.setdefault(caller, RunSpans(None, b"")).executions.append(call)
+    for model in agentless.models if served else ():
+        caller = ancestry.ancestors_of(model.span_id).unseen_caller
+        if model.span_id not in agentless.asked_inside:
+            served.pop(caller, None)
+        elif caller in served:
+            served[caller].models.append(model)
+    return served
+
+
+def _is_among(call: GenAISpan, shown: Mapping[str | None, GenAISpan]) -> bool:
+    """Whether a call is of one of these tools, given by name."""
+    return call.name in shown or any(is_same_tool(one, call) for one in shown.values())
 
 
 def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy, *, lacks_spans: bool) -> None:

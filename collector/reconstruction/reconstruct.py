@@ -253,12 +253,15 @@ def join_runs(
     """All calls of several runs as one trajectory, and the span of each: the runs of a trace, or of a conversation.
 
     A call that started another run comes before that run's calls, though it lasts longer than they do. ``are_all`` if
-    no other trace has runs of theirs.
+    no other trace has runs of theirs; else they are all runs of one trace.
     """
     drafts: list[DraftCall] = []
     found: list[tuple[Doubt, Sequence[DraftCall]]] = []
     told_by: dict[tuple[bytes, str], tuple[Run, DraftCall]] = {}
     ordered = sorted(runs, key=lambda run: (run.start_ns, run.span_id))
+    # Of the runs of one trace that may have made a call, one did.
+    in_several = set() if are_all else _with_uncertain_owner(ordered)
+    shared: dict[bytes | None, DraftCall] = {}
     for number, run in enumerate(ordered):
         # A run read back from a conversation's record has no resources, but its attributes still name the host.
         resources = run.call_resources or [Resource(run.attributes)] * len(run.call_span_ids)
@@ -270,9 +273,17 @@ def join_runs(
             )
             for call, span_id, resource in zip(run.trajectory.calls, run.call_span_ids, resources, strict=True)
         ]  # fmt: skip
-        found += [(doubt, own) for doubt in run.trajectory.doubts if not are_all or doubt.name != "other_traces"]
-        _doubt_repeated(own, run, told_by)
-        drafts += own
+        if in_several:
+            own = [shared.setdefault(call.span_id, call) if call.span_id in in_several else call for call in own]
+        settled = "other_traces" if are_all else "uncertain_owner"  # but for what only messages tell of
+        found += [
+            (doubt, own)
+            for doubt in run.trajectory.doubts
+            if doubt.name != settled or any(own[at].span_id is None for at in doubt.calls)
+        ]
+        new = [call for call in own if call.run == number]
+        _doubt_repeated(new, run, told_by)
+        drafts += new
     doubts = [*_without_settled(found, _settle_paused(drafts, found, ordered))]
     wrong_clocks = frozenset[frozenset[object]]().union(*(run.wrong_clocks for run in ordered))
     unordered = assign_steps(drafts, skew_ns, wrong_clocks=wrong_clocks)
@@ -285,6 +296,12 @@ def join_runs(
     joined = [_of_all(doubt, [index[id(call)] for call in own]) for doubt, own in doubts]
     trajectory = _trajectory(drafts, user_input, joined + call_doubts(drafts, unordered))
     return trajectory, tuple(call.span_id for call in drafts)
+
+
+def _with_uncertain_owner(runs: Iterable[Run]) -> set[bytes | None]:
+    """Returns the spans of the calls that may be of one of these runs or of another."""
+    found = [(run.call_span_ids, doubt) for run in runs for doubt in run.trajectory.doubts]
+    return {spans[at] for spans, doubt in found if doubt.name == "uncertain_owner" for at in doubt.calls} - {None}
 
 
 def _doubt_repeated(

@@ -25,7 +25,7 @@ from collector.reconstruction.duplicates import (
     without_steps,
 )
 from collector.reconstruction.idle_runs import without_handoffs, without_workflows
-from collector.reconstruction.ownership import adopt, reclaim
+from collector.reconstruction.ownership import adopt, dispute_served, reclaim
 from collector.reconstruction.united_runs import united
 
 
@@ -48,6 +48,7 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpa
     agentless = _adopt(orphans, found, spans, ancestry) if orphans else None
     if found and agentless is not None:
         reclaim(agentless, found, lacks_spans=any(orphans))
+        dispute_served(agentless, found, ancestry)
     checkpoint()
     runs = found if agentless is None else [*found, agentless]
     for run in runs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.scoring.rule_files import load_rules
 from tests import otlp_data as data
@@ -85,6 +86,20 @@ def test_a_run_of_which_nothing_was_recorded_is_not_waited_for_longer_than_a_fai
     bench.send(RUN)
     bench.wait(CONFIRM + 0.5)
     assert [(verdict.label, verdict.doubts) for verdict in bench.verdicts] == [("incomplete", ("nothing_recorded",))]
+
+
+def test_a_caller_in_another_process_is_not_waited_for_longer_than_a_fail(tmp_path: Path) -> None:
+    whole = FORBIDS + "  - {name: trace, scope: trace, match: {agent: helper}, expect: {forbid: [send_email]}}\n"
+    bench = Bench(tmp_path, whole, traces=WAITING)
+    bench.send(WEATHER, RUN)
+    served = data.tool(3, 5, "send_email", 0.2)
+    served.kind = Span.SPAN_KIND_SERVER
+    bench.pipeline.receive("traces", data.traces(served, service="mail").SerializeToString(), "grpc")
+    bench.wait(SETTLE + 0.5)
+    assert labels(bench) == []
+    bench.wait(CONFIRM)
+    given = [(verdict.rule, verdict.label, verdict.doubts) for verdict in bench.verdicts]
+    assert given == [("safe", "incomplete", ("uncertain_owner",)), ("trace", "fail", ())]
 
 
 def test_a_fail_waits_and_a_late_call_heals_it(bench: Bench) -> None:
