@@ -75,6 +75,10 @@ def common_beginning(text: str) -> str:
     # An alternative beside the anchored one, or a repeated anchor, need not begin where the text does.
     if anchor is None or "|" in text or text[len(anchor) :].startswith(("*", "?", "+", "{")):
         return ""
+    # The engine's range takes what the boundary of a word asks of the character after a match for a part of it: of `^ab?\b` it
+    # says that all matches begin with `ab`.
+    if r"\b" in text or r"\B" in text:
+        return ""
     try:
         # The engine tells the least and the greatest text that can match: what these share, all matches begin with.
         lowest, highest = compile_regex(text).possiblematchrange(_MAX_BEGINNING)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scorers.rules.regexes import common_part, compile_regex, compile_test, escape, is_match
+from scorers.rules.regexes import common_beginning, common_part, compile_regex, compile_test, escape, is_match
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,33 @@ def test_whatever_matches_contains_it(drawn: list[tuple[str, str]], text: str) -
 
     if is_match(compile_regex(expression), text):
         assert common_part(expression) in text
+
+
+@pytest.mark.parametrize(
+    ("expression", "beginning"),
+    [
+        ("^/orders?$", "/order"),
+        (r"\Aab+", "ab"),
+        (r"^/orders?\b", ""),
+        (r"^ab?\B", ""),
+        ("^a|b", ""),
+        ("^*a", ""),
+        ("a", ""),
+    ],
+)
+def test_what_every_match_begins_with(expression: str, beginning: str) -> None:
+    assert common_beginning(expression) == beginning
+
+
+optional_parts = st.sampled_from(["a", "b?", "(ab)?", "a+", "[ab]", r"\b", r"\B", "$", "é*", "a{1,2}"])
+
+
+@given(st.lists(optional_parts, max_size=4), st.text("ab.é_\n", max_size=5))
+def test_whatever_matches_begins_with_it(drawn: list[str], text: str) -> None:
+    expression = "^" + "".join(drawn)
+
+    if is_match(compile_regex(expression), text):
+        assert text.startswith(common_beginning(expression))
 
 
 literal_parts = st.sampled_from(["a", "b", r"\.", r"\?", r"\$", r"\^", r"\ ", r"\_", ".", "|", "é", "{", "-", "(?i)"])

@@ -77,7 +77,7 @@ patterns = st.sampled_from([
     *texts[:5], "é1", "a*", "ab*c", "?b", "[ab]*", "*", {"regex": "b"}, {"regex": "^a"}, {"regex": "^ab$"}, {"regex": r"\Aab?"},
     {"regex": "^*ba"}, {"regex": "^a|b"}, {"regex": "^(ab|ba)$"}, {"regex": "^é1"}, {"regex": "(?i)^A"}, {"regex": "^(?i)A"},
     "*b", "?*a*", {"regex": "b+$"}, {"regex": r"x\|"}, {"regex": "[ab]b"},
-    {"regex": "^"}, {"regex": "^a{0}b"}, {"regex": r"^x\|y"},
+    {"regex": r"^ab?\b"}, {"regex": "^"}, {"regex": "^a{0}b"}, {"regex": r"^x\|y"},
 ])  # fmt: skip
 keys = st.sampled_from(["route", "intent", "agent", "service", "tenant"])
 attributes = st.dictionaries(st.sampled_from(["x", "y"]), patterns, max_size=2)
