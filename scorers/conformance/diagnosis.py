@@ -43,6 +43,14 @@ class Diagnosis:
         """The tools that were not called, not even out of order or with wrong arguments."""
         return [self.pairs[gap][0] for gap in self.gaps if gap not in self.substitutes]
 
+    def fitting(self, pair: int) -> int | None:
+        """The call that is the expected one of this pair, perhaps out of order; None if no call is."""
+        matching = self.pairs[pair][1]
+        if matching is not None:
+            return matching
+        substitute = self.substitutes.get(pair)
+        return substitute if substitute is not None and self.outcomes[substitute] == "out_of_order" else None
+
 
 def diagnose(
     pattern: Pattern | None,

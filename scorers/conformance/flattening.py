@@ -2,20 +2,22 @@
 
 Optional, alternative, repeated or unordered elements have no single list. The list used is that of the alignment closest
 to the run: the branches taken and the repetitions made, in the order they were made, or listed if they ran concurrently.
-Arguments that are all literals are used as they are. If a matcher is among them, a call that satisfies it lends its own
-arguments, and a missing call has none.
+Arguments that are all literals are used as they are. If matchers are among them, a call that satisfies all, even out of order,
+lends its own arguments. Where none does, a text that no call has stands for each matcher: most published scorers take an
+expectation without arguments for any arguments at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from pydantic import BaseModel
 
 from scorers.conformance.diagnosis import Diagnosis
 from scorers.conformance.pattern import Pattern
-from scorers.rules.matchers import Exact
+from scorers.rules.matchers import Exact, Ignore
 from scorers.rules.model import Tool
 from scorers.rules.names import format_name, is_exact
 from scorers.trajectory import ToolCall, Trajectory
@@ -38,10 +40,12 @@ def check_flattening(pattern: Pattern | None) -> None:
 
 def expected_calls(pattern: Pattern, diagnosis: Diagnosis, trajectory: Trajectory) -> list[PlainCall]:
     """Returns the expected calls of the alignment closest to the run."""
-    return [
-        _expected(pattern.tools[tool], None if index is None else trajectory.calls[index])
-        for tool, index in diagnosis.pairs
-    ]
+    calls, expected = trajectory.calls, []
+    unmet = _text_of_no_call(calls) if diagnosis.gaps else ""
+    for pair, (tool, _) in enumerate(diagnosis.pairs):
+        fitting = diagnosis.fitting(pair)
+        expected.append(_expected(pattern.tools[tool], None if fitting is None else calls[fitting], unmet))
+    return expected
 
 
 def actual_calls(trajectory: Trajectory, indexes: Sequence[int]) -> list[PlainCall]:
@@ -49,18 +53,30 @@ def actual_calls(trajectory: Trajectory, indexes: Sequence[int]) -> list[PlainCa
     return [_actual(trajectory.calls[index]) for index in indexes]
 
 
-def _expected(tool: Tool, call: ToolCall | None) -> PlainCall:
+def _expected(tool: Tool, call: ToolCall | None, unmet: str) -> PlainCall:
+    """Returns the expected call. ``call`` is the one that satisfies it; where none does, ``unmet`` stands for its matchers."""
     flat: PlainCall = {"tool": tool.tool}
     if tool.arguments is None:
         return flat
     # A scorer that compares whole argument objects would fail on a part of them: so either all literals or the call's own.
-    if not any(isinstance(value, BaseModel) and not isinstance(value, Exact) for value in tool.arguments.values()):
-        return flat | {"args": {key: _literal(value) for key, value in tool.arguments.items()}}
-    return flat | _arguments(call.arguments) if call else flat
+    if call is not None and any(map(_is_matcher, tool.arguments.values())):
+        return flat | _arguments(call.arguments)
+    args = {
+        key: unmet if _is_matcher(value) else value.exact if isinstance(value, Exact) else value
+        for key, value in tool.arguments.items()
+        if not isinstance(value, Ignore)
+    }
+    return flat | {"args": args}
 
 
-def _literal(value: Any) -> Any:
-    return value.exact if isinstance(value, Exact) else value
+def _is_matcher(value: Any) -> bool:
+    return isinstance(value, BaseModel) and not isinstance(value, Exact)
+
+
+def _text_of_no_call(calls: Sequence[ToolCall]) -> str:
+    # Looked for, since an agent that knows the text could send it.
+    given = {value for call in calls for value in (call.arguments or {}).values() if isinstance(value, str)}
+    return next(text for number in count() if (text := f"∅{number or ''}") not in given)
 
 
 def _actual(call: ToolCall) -> PlainCall:

@@ -81,14 +81,49 @@ def test_published_scorers_of_sequences_take_concurrent_calls_in_whatever_order_
         ({"tool": "a", "arguments": {"x": 1}}, run(("a", {"x": 2})), {"x": 1}),
         ({"tool": "a", "arguments": {}}, run("a"), {}),
         (ORD, run(("lookup", {"id": "ord_7", "full": True, "more": 1})), {"id": "ord_7", "full": True, "more": 1}),
-        (ORD, run(("lookup", {"id": "7"})), None),
         (ORD, run("lookup"), None),
+        (ORD, run(("lookup", {"id": "7"})), {"id": "∅", "full": True}),
+        (ORD, run(("lookup", {"id": "∅"}), ("other", {"id": "∅1"})), {"id": "∅2", "full": True}),
+        (ORD, run(), {"id": "∅", "full": True}),
+        ({"tool": "a", "arguments": {"x": {"present": False}, "y": {"ignore": True}}}, run(("a", {"x": 1})), {"x": "∅"}),
     ],
 )  # fmt: skip
 def test_arguments(tool: dict[str, Any], trajectory: Trajectory, args: dict[str, Any] | None) -> None:
     (call,) = flat({"sequence": [tool]}, trajectory)
 
     assert call.get("args") == args
+
+
+def test_a_call_out_of_order_lends_its_arguments() -> None:
+    tools = [{"tool": name, "arguments": {"x": {"min": 1}}} for name in "ab"]
+
+    assert flat({"sequence": tools}, run(("b", {"x": 2}), ("a", {"x": 3}))) == [
+        {"tool": "a", "args": {"x": 3}},
+        {"tool": "b", "args": {"x": 2}},
+    ]
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        "evalite",
+        "vertex",
+        {"system": "axion", "check_parameters": True, "parameter_matching_strategy": "subset"},
+        {"system": "axion", "check_parameters": True, "parameter_matching_strategy": "fuzzy"},
+        {"system": "agentevals_lc", "tool_args_match_mode": "superset"},
+        {"system": "mastra_trajectory", "typed": True},
+        "mlflow_exact",
+    ],
+)
+def test_published_scorers_pass_no_call_with_arguments_that_a_matcher_refuses(scorer: Any) -> None:
+    refund = {"tool": "refund", "arguments": {"amount": {"max": 100}, "currency": "EUR"}}
+    compiled = rule({"sequence": [refund, {"tool": "notify", "arguments": {"to": "Ada"}}]}, scorers=[scorer])
+    labels = [
+        compiled.evaluate(run(("refund", {"amount": amount, "currency": "EUR"}), ("notify", {"to": to})))[0].score.label
+        for amount, to in ((50, "Ada"), (1_000_000, "Ada"), (50, "Bob"))
+    ]
+
+    assert labels == ["pass", "fail", "fail"]
 
 
 def test_actual_calls_have_the_captured_arguments() -> None:
