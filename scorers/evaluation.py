@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -160,6 +160,13 @@ class CompiledRule:
             return self._native.difference(trajectory)
         except (WorkLimitError, PluginError):  # the score says so
             return Difference(())
+
+    def difference_key(self, trajectory: Trajectory) -> Hashable | None:
+        """As `TrajectoryScorer.difference_key`; None where that takes too much work, of which `difference` says nothing."""
+        try:
+            return self._native.difference_key(trajectory)
+        except (WorkLimitError, PluginError):
+            return None
 
     def _add(self, ref: ScorerRef, *, primary: bool) -> None:
         name = ref.name or ref.system

@@ -98,13 +98,10 @@ def _body(verdict: Verdict, evaluation: Evaluation, *, values: bool) -> str:
         return verdict.headline(evaluation)  # of a longer run, nobody would read the calls, and finding them takes time
     if values or "wrong_arguments" in verdict.outcomes:
         return verdict.explain(evaluation, values=values)
-    key = (
-        rule.digest,
-        verdict.rule,
-        evaluation.name,
-        evaluation.score.explanation,
-        rule.native.difference_key(verdict.run.trajectory),
-    )
+    alike = rule.difference_key(verdict.run.trajectory)
+    if alike is None:  # a published scorer decides, also where what the rule expects takes too much work
+        return verdict.headline(evaluation)
+    key = (rule.digest, verdict.rule, evaluation.name, evaluation.score.explanation, alike)
     known = _bodies.get(key)
     if known is None:
         body = verdict.explain(evaluation, values=False)

@@ -91,6 +91,19 @@ def test_a_body_is_bounded_and_printable_whatever_was_called() -> None:
     assert body_of([ToolCall("a", step=at) for at in range(65)]).count("\n") == 0
 
 
+def test_a_published_fail_has_a_body_also_where_what_the_rule_expects_takes_too_much_work() -> None:
+    expect = {"repeat": {"tool": "search", "arguments": {"query": {"fuzzy": "refund policy" * 9, "ratio": "weighted"}}}}
+    scorers = [{"system": "deepeval_permission", "denied_tools": ["delete_account"]}]
+    (rule,) = load_rules({"rules": [{"name": "r", "match": {}, "expect": expect, "scorers": scorers}]}).rules
+    calls = [*[ToolCall("search", {"query": "x" * 19_000})] * 3, ToolCall("delete_account")]
+    evaluations = rule.evaluate(Trajectory(calls))
+    run = {"trajectory": Trajectory(calls), "call_span_ids": (None,) * len(calls)}
+    verdict = verdict_of(rule="r", evaluations=evaluations, compiled_rule=rule, run=run)
+    (raw,) = evaluation_events(verdict, 1)
+    assert verdict.label == "fail"
+    assert LogRecord.FromString(raw).body.string_value == verdict.headline(evaluations[0])
+
+
 def test_an_event_says_what_is_in_doubt_and_which_calls_have_no_span_to_annotate() -> None:
     calls = [
         ToolCall("a"),
