@@ -41,7 +41,7 @@ from typing import Final, Literal
 
 from scorers.quoting import shorten
 from scorers.score import Score
-from scorers.trajectory import Doubt, DoubtName, Order, ToolCall, Trajectory
+from scorers.trajectory import Doubt, DoubtName, Order, Status, ToolCall, Trajectory
 from scorers.work import Work
 
 MAX_ALTERNATIVES: Final = 128
@@ -54,6 +54,7 @@ MORE_CALLS: Final = frozenset({
 _EITHER_WAY: Final = frozenset({
     "uncertain_execution", "uncertain_owner", "uncertain_duplicate", "unconfirmed_reading", "unobserved_results",
 })  # fmt: skip
+_EXISTENCE: Final = _EITHER_WAY - {"unobserved_results"}
 DECIDING: Final[frozenset[str]] = MORE_CALLS | _EITHER_WAY | {"uncertain_order", "unreadable_arguments"}
 """Doubts that can leave a run undecided."""
 _MAX_SENTENCES: Final = 3
@@ -92,6 +93,11 @@ def decide(
     tried = [part for doubt in doubts for part in _attempts(doubt, trajectory.calls)] if collapses_retries else doubts
     possible = alternatives(replace(trajectory, doubts=tried))
     if possible is None:
+        work.spend(_ALTERNATIVE_COST * (1 + len(trajectory.calls)), "the doubts of the run")
+        least = _in_all_readings(trajectory, doubts, collapses_retries=collapses_retries)
+        found = score(least)
+        if recorded.label == found.label == "fail" and is_final(least, found):
+            return recorded
         return _undecided(recorded, "ambiguous", ["its calls can be read in more ways than are tried"])
     may_be_more = is_open(doubts)
     for other in possible:
@@ -119,6 +125,23 @@ def without_pass(trajectory: Trajectory, score: Score, doubts: Iterable[Doubt] =
         if sentences:
             return _undecided(score, "incomplete", sentences)
     return score
+
+
+def sure_calls(trajectory: Trajectory) -> frozenset[int]:
+    """The calls, by index, that every run has which the doubts allow."""
+    doubtful = {at for doubt in trajectory.doubts if doubt.name in _EXISTENCE for at in doubt.calls}
+    return frozenset(range(len(trajectory.calls))) - doubtful
+
+
+def _in_all_readings(trajectory: Trajectory, doubts: Iterable[Doubt], *, collapses_retries: bool) -> Trajectory:
+    """Returns a run of which each reading has all calls: what these break whatever further ones were made is broken in each."""
+    sure = sure_calls(trajectory)
+    unobserved = {at for doubt in doubts if doubt.name == "unobserved_results" for at in doubt.calls}
+    # Whichever breaks less: a failure counts, but where retries collapse a failed call may not.
+    status: Status = "error" if collapses_retries else "unset"
+    calls = enumerate(trajectory.calls)
+    kept = [replace(call, status=status) if at in unobserved else call for at, call in calls if at in sure]
+    return replace(trajectory, calls=kept, doubts=())
 
 
 def _undecided(score: Score, label: Literal["ambiguous", "incomplete"], sentences: Sequence[str]) -> Score:

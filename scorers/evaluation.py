@@ -18,6 +18,7 @@ from scorers.conformance import declared
 from scorers.conformance import scorer as trajectory_scorer
 from scorers.conformance.difference import Difference
 from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
+from scorers.conformance.forbidden import with_forbidden
 from scorers.conformance.scorer import TrajectoryScorer
 from scorers.doubts import DECIDING, decide, without_pass
 from scorers.judged.judge import JudgeScorer
@@ -133,6 +134,10 @@ class CompiledRule:
                 score = self._score(name, trajectory, Work(before_each))
             except Exception as error:  # noqa: BLE001 - one scorer's failure does not affect the others
                 score = error_score(error)
+            if name in self._systems or score.label == "error":
+                score = with_forbidden(
+                    score, self._native, trajectory, Work(before_each), is_native=name not in self._systems
+                )
             version = self._systems[name].version if name in self._systems else trajectory_scorer.VERSION
             evaluations.append(Evaluation(name, score, version, index == 0))
         if self.rule.schema_ == "declared":
@@ -145,7 +150,8 @@ class CompiledRule:
         try:
             result = self._native.result(trajectory, Work(before_each))
         except Exception as error:  # noqa: BLE001 - as above
-            return [Evaluation(name, error_score(error), trajectory_scorer.VERSION, primary=True)]
+            score = with_forbidden(error_score(error), self._native, trajectory, Work(before_each), is_native=True)
+            return [Evaluation(name, score, trajectory_scorer.VERSION, primary=True)]
         known: tuple[Evaluation, ...] | None = result.evaluations
         if known is None:
             score = without_pass(trajectory, result.score)

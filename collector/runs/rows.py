@@ -90,7 +90,7 @@ def _may_forbid(verdict: Verdict) -> bool:
 
 
 def _is_forbidden(verdict: Verdict, difference: Difference | None) -> bool:
-    """Whether the rule forbids a call of the run, whichever scorer is primary: published ones do not know of it."""
+    """Whether the rule forbids a call of the run, whichever scorer is primary: a model may be, whose score follows."""
     if "forbidden" in verdict.outcomes or difference is None or not _may_forbid(verdict):
         return "forbidden" in verdict.outcomes
     return any(row.outcome == "forbidden" for row in difference.rows)

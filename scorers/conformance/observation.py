@@ -121,7 +121,7 @@ class Observer:
         # Counting what names and arguments cost takes a pass of its own. Where the whole is at most 2 % of the limit
         # it is not worth that.
         if len(calls) * self._most_cost > _NEGLIGIBLE_COST:
-            self._spend_on_names(calls, work)
+            self._spend_on_names(calls, self._cost_of_name, work)
             self._spend_on_arguments(calls, work)
         # The hottest loop of the scorers: every call of every run passes through it. Names are matched once and then looked
         # up; arguments are tested only if the rule tests them for this name.
@@ -154,13 +154,13 @@ class Observer:
         matching, unknown = masked.matching(arguments, work)
         return matching | unknown << len(self._tools)
 
-    def _spend_on_names(self, calls: Sequence[ToolCall], work: Work) -> None:
+    def _spend_on_names(self, calls: Sequence[ToolCall], cost: int, work: Work) -> None:
         names = [call.name for call in calls]
         distinct = set(names)
         longest = max(map(len, distinct))
         # As if nothing were cached: what is spent must not depend on the runs seen before. Long names are not cached.
         matched = len(distinct) if longest <= MAX_NAME else len(names)
-        work.spend(matched * self._cost_of_name * (1 + longest // MAX_NAME), "the names of tools")
+        work.spend(matched * cost * (1 + longest // MAX_NAME), "the names of tools")
 
     def _spend_on_arguments(self, calls: Sequence[ToolCall], work: Work) -> None:
         choices = [self._match(call.name).choices for call in calls if call.executed]
@@ -178,6 +178,14 @@ class Observer:
     def is_forbidden(self, name: str) -> bool:
         """Whether the rule forbids calls of this name."""
         return self._forbidden.matching(name) != 0
+
+    def forbidden(self, calls: Sequence[ToolCall], work: Work) -> list[int]:
+        """Returns the calls that ran and that the rule forbids, by index. Raises WorkLimitError."""
+        if not calls:
+            return []
+        self._spend_on_names(calls, self._forbidden.cost, work)
+        forbidden = {name for name in {call.name for call in calls} if self.is_forbidden(name)}
+        return [at for at, call in enumerate(calls) if call.executed and call.name in forbidden]
 
     def _observe(self, token: Token) -> ObservedCall:
         if token in (NOT_EXECUTED, IRRELEVANT):

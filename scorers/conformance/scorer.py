@@ -198,6 +198,10 @@ class TrajectoryScorer:
         tools = self._pattern.tools if self._pattern else ()
         return compare(self._shown_tools, diagnosis, trajectory.calls, broken, find_mismatches)
 
+    def forbidden(self, trajectory: Trajectory, work: Work) -> Sequence[int]:
+        """Returns the calls that ran and that the rule forbids, by index. Raises WorkLimitError."""
+        return self._observer.forbidden(trajectory.calls, work) if self._limits.forbid else ()
+
     def is_final(self, trajectory: Trajectory, score: Score, work: Work | None = None) -> bool:
         """Whether the label would stand whatever further calls the run had made. Raises WorkLimitError."""
         if "forbidden" in score.outcomes:

@@ -200,6 +200,46 @@ def test_more_readings_than_are_tried_decide_nothing() -> None:
     assert label(rule(expect={"any_order": ["a", "b"]}), run("a", "b", doubts=(untold,), steps=(0, 0))) == "pass"
 
 
+def untold_order(*calls: int) -> Doubt:
+    """The order of calls that can be told in more ways than are listed."""
+    return Doubt("uncertain_order", calls)
+
+
+@pytest.mark.parametrize(
+    ("parts", "names", "expected"),
+    [
+        ({"expect": {"sequence": ["a", "b"], "forbid": ["x"]}}, "abx", "fail"),
+        ({"expect": {"sequence": ["a", "b"], "max_calls": 2}}, "abc", "fail"),
+        ({"expect": {"sequence": ["a", "b"]}}, "abc", "fail"),
+        ({"expect": {"sequence": ["a", "b"]}, "constraints": [{"absence": "c"}]}, "abc", "fail"),
+        ({"expect": {"sequence": ["a", "b", "c"]}}, "ab", "ambiguous"),  # known by the order alone
+        ({"expect": {"sequence": ["a", "b"]}, "pass": 0.5}, "abc", "ambiguous"),
+    ],
+)
+def test_what_all_readings_break_stands_although_they_are_more_than_are_tried(
+    parts: dict[str, Any], names: str, expected: str
+) -> None:
+    steps = (0, 0, 1)[: len(names)]
+    assert label(rule(**parts), run(*names, steps=steps, doubts=(untold_order(0, 1),))) == expected
+
+
+def test_a_call_that_may_not_be_of_the_run_breaks_nothing_for_sure() -> None:
+    forbidding = rule(expect={"sequence": ["a", "b"], "forbid": ["x"]})
+    doubts = (untold_order(0, 1), Doubt("uncertain_execution", (2,)))
+    assert label(forbidding, run("a", "b", "x", steps=(0, 0, 1), doubts=doubts)) == "ambiguous"
+    assert label(forbidding, run("a", "x", "b", "x", steps=(0, 0, 1, 2), doubts=doubts)) == "fail"
+
+
+def test_of_calls_without_a_result_only_as_many_count_as_do_in_all_readings() -> None:
+    untold = (untold_order(0, 1), Doubt("unobserved_results", (2, 3)))
+    collapsing = rule(expect={"sequence": ["a", "b", "c"], "max_calls": 3, "retries": "collapse"})
+    counting = rule(expect={"sequence": ["a", "b", "c", "c"], "max_errors": 0})
+    run_ = run("a", "b", "c", "c", steps=(0, 0, 1, 2), doubts=untold)
+    assert [label(collapsing, run_), label(counting, run_)] == ["ambiguous", "ambiguous"]
+    failing = Trajectory([failed("a"), *run_.calls[1:]], doubts=untold)
+    assert label(counting, failing) == "fail"
+
+
 def test_calls_of_which_no_result_was_seen_decide_nothing_where_a_rule_counts_failures() -> None:
     unseen = Doubt("unobserved_results", (0, 1), "a, b: no span and no message says whether it failed")
     run_ = run("a", "b", doubts=(unseen,))

@@ -139,6 +139,50 @@ def test_a_run_too_entangled_to_search_is_an_error() -> None:
     assert evaluation.score.details == {"error.type": "WorkLimitError"}
 
 
+COSTLY = {"repeat": {"tool": "search", "arguments": {"query": {"fuzzy": "refund policy" * 9, "ratio": "weighted"}}}}
+SEARCHES = [("search", {"query": "x" * 19_000})] * 3
+
+
+@pytest.mark.parametrize("scorers", [["trajectory"], ["trajectory", "evalite"]])
+def test_a_forbidden_call_stands_where_the_rest_takes_too_much_work(scorers: list[str]) -> None:
+    compiled = rule(COSTLY | {"forbid": ["delete_*"]}, scorers=scorers)
+
+    score = compiled.evaluate(run(*SEARCHES, "delete_account"))[0].score
+
+    assert (score.label, score.value, score.outcomes) == ("fail", 0.0, (*["unscored"] * 3, "forbidden"))
+    assert score.explanation.startswith(
+        "score 0.000: forbidden delete_account; nothing else is scored: the scorer raised"
+    )
+    assert score.details == {"error.type": "WorkLimitError"}
+    assert compiled.evaluate(run(*SEARCHES, "answer"))[0].score.label == "error"
+    not_run = run(*SEARCHES, ToolCall("delete_account", executed=False))
+    assert compiled.evaluate(not_run)[0].score.label == "error"
+    doubtful = compiled.evaluate(run(*SEARCHES, "delete_account", doubts=[Doubt("uncertain_owner", (3,))]))[0].score
+    assert (doubtful.label, doubtful.outcomes) == ("error", score.outcomes)
+
+
+def test_looking_for_a_forbidden_call_is_limited_as_well() -> None:
+    patterns = [{"regex": f"delete{at}$"} for at in range(100)]
+    names = [f"tool {at}" for at in range(5_000)]
+
+    (evaluation,) = rule({"forbid": patterns}).evaluate(run(*names, "delete7"))
+
+    assert evaluation.score.label == "error"
+
+
+def test_published_scorers_have_the_outcome_of_forbidden_calls_and_their_own_value_and_label() -> None:
+    scorers = [{"system": "axion"}, {"system": "deepeval_permission", "denied_tools": ["other"]}, {"system": "tpmjs"}]
+    compiled = rule({"sequence": ["refund"], "forbid": ["delete_*"]}, scorers=scorers)
+
+    found = [
+        one.score for one in compiled.evaluate(run("refund", ToolCall("delete_x", executed=False), "delete_account"))
+    ]
+
+    assert [score.outcomes[-1] for score in found] == ["forbidden"] * 3
+    assert [(score.value, score.label) for score in found[:2]] == [(1.0, "pass")] * 2
+    assert found[0].outcomes == ("matched", "unscored", "forbidden")
+
+
 @pytest.mark.parametrize(
     ("trajectory", "label", "value"),
     [
