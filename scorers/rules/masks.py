@@ -41,6 +41,9 @@ _SOMEWHERE: Final = re.compile(
 _WHOLE: Final = re.compile(r"\*{3}|(?i:redacted)")
 _CUT: Final = re.compile(r"(?i:[\[(<]truncated[^\[\]()<>]{0,40}[\])>])$")
 
+_SEEN: Final = (Present, Ignore)
+"""Matchers that look at no value."""
+
 Verdict = bool | None
 """Whether a value is as expected; None if that depends on what a mask stands for."""
 Judge = Callable[[Any, Work], Verdict]
@@ -96,7 +99,10 @@ class MaskedChoices:
     def __init__(
         self, choices: Sequence[tuple[int, Mapping[str, ArgumentPattern], str]], embed: Embed | None = None
     ) -> None:
-        self._keys = sorted({key for _, patterns, _ in choices for key in patterns})
+        # Whether a value is there is seen behind a mask, and looking for one in long values takes long.
+        self._keys = sorted(
+            {key for _, patterns, _ in choices for key, pattern in patterns.items() if not isinstance(pattern, _SEEN)}
+        )
         self._judges = [(bit, _judge_mapping(patterns, mode, embed)) for bit, patterns, mode in choices]
 
     def concern(self, arguments: Mapping[str, Any], work: Work) -> bool:
@@ -118,7 +124,7 @@ class MaskedChoices:
 def judge_argument(pattern: ArgumentPattern, embed: Embed | None = None) -> Judge:
     """Returns a function that tells whether a value, which may be `MISSING`, is as expected, or a mask leaves it open."""
     test = compile_argument(pattern, embed)
-    if isinstance(pattern, Present | Ignore):
+    if isinstance(pattern, _SEEN):
         return test
     if isinstance(pattern, OneOfValues):
         return _one_of([judge_argument(item, embed) for item in pattern.one_of])

@@ -56,6 +56,12 @@ def test_that_there_is_an_argument_is_seen_behind_a_mask() -> None:
     assert verdict({"y": 1}, {"x": "****", "y": 1}, "exact") == ("fail", False)
 
 
+def test_no_mask_is_looked_for_in_a_value_that_only_has_to_be_there() -> None:
+    tool = {"tool": "write", "arguments": {"path": {"regex": "^src/"}, "content": {"present": True}}}
+    calls = [ToolCall("write", {"path": f"src/{at}", "content": "[" * 20_000}, step=at) for at in range(60)]
+    assert evaluated({"repeat": tool}, *calls).score.label == "pass"
+
+
 def test_a_rule_may_expect_the_mask_itself() -> None:
     assert verdict({"x": "[REDACTED]"}, {"x": "[REDACTED]"}) == ("pass", False)
 
