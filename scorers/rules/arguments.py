@@ -280,7 +280,9 @@ def _range(pattern: Range, _: Embed | None) -> Predicate:
 
 
 def _approx(pattern: Approx, _: Embed | None) -> Predicate:
-    low, high = pattern.approx - pattern.tolerance, pattern.approx + pattern.tolerance
+    # Up to the rounding of these numbers as floats: 4.35 + 0.01 is a little less than 4.36.
+    reach = pattern.tolerance + 4 * math.ulp(max(abs(pattern.approx), pattern.tolerance))
+    low, high = pattern.approx - reach, pattern.approx + reach
     return lambda value, _: _number(value) and low <= value <= high
 
 

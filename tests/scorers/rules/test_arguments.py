@@ -53,6 +53,10 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"max": 10}, [10, -(10**400)], [10.5, 11]),
     ({"min": 1, "max": 2}, [1, 2, 1.5], [0, 3]),
     ({"approx": 9.99, "tolerance": 0.01}, [9.99, 9.985, 10.0], [10.1, "9.99", 10**400]),
+    ({"approx": 4.35, "tolerance": 0.01}, [4.36, 4.34], [4.3600001, 4.3399999]),
+    ({"approx": 0.7, "tolerance": 0.1}, [0.8, 0.6], [0.8000001]),
+    ({"approx": 0.3, "tolerance": 0.0}, [0.3, 0.1 + 0.2], [0.3000000001]),
+    ({"approx": 1e308, "tolerance": 1e308}, [1.7e308, 0], [-1e300]),
     ({"one_of": ["EUR", 1, {"regex": "^U"}]}, ["EUR", 1, "USD"], ["eur", True, 2, None, MISSING]),
     ({"present": True}, [None, 0, {}], [MISSING]),
     ({"present": False}, [MISSING], [None, 0]),
@@ -70,6 +74,18 @@ def test_values_that_satisfy_a_matcher(pattern: Any, right: list[Any], wrong: li
 
     assert [value for value in right if not matches(value, Work())] == []
     assert [value for value in wrong if matches(value, Work())] == []
+
+
+@given(
+    st.integers(-(10**6), 10**6), st.integers(0, 1_000), st.integers(0, 1_000), st.integers(0, 3), st.sampled_from((1, -1))
+)  # fmt: skip
+def test_decimals_are_compared_as_they_are_written(
+    number: int, tolerance: int, off: int, digits: int, sign: int
+) -> None:
+    scale = 10**digits
+    matches = argument({"approx": number / scale, "tolerance": tolerance / scale})
+
+    assert matches((number + sign * off) / scale, Work()) is (off <= tolerance)
 
 
 @pytest.mark.parametrize(
