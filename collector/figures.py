@@ -14,11 +14,6 @@ def percent(share: float, digits: int = 1) -> str:
     return _rounded(round(100 * share, 10), digits, (0.0, 100.0))
 
 
-def as_given(number: float) -> str:
-    """Returns a number that somebody wrote as it was written."""
-    return f"{number:.15g}"
-
-
 def _rounded(value: float, digits: int, marks: tuple[float, ...]) -> str:
     value = float(value)  # what comes from JSON may be an integer that no float is equal to
     while True:

@@ -18,7 +18,7 @@ from scorers.rules.model import RuleFile, RuleTest, RuleTestCall
 from scorers.rules.selection import MATCH_KEYS, RuleContext
 from scorers.score import Score
 from scorers.trajectory import ToolCall, Trajectory
-from scorers.wording import nearest
+from scorers.wording import as_given, nearest
 
 SCORE_TOLERANCE = 0.001
 
@@ -86,7 +86,7 @@ def _score_mismatch(test: RuleTest, score: Score) -> str:
     if score.label != wanted:
         return f"expected {wanted}, got {score.label}: {score.explanation}"
     if test.score is not None and (score.value is None or abs(score.value - test.score) > SCORE_TOLERANCE):
-        return f"expected score {test.score:g}, got: {score.explanation}"
+        return f"expected score {as_given(test.score)}, got: {score.explanation}"
     return ""
 
 

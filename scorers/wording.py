@@ -20,6 +20,11 @@ def quantity(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def as_given(number: float) -> str:
+    """Returns a number that somebody wrote as it was written."""
+    return repr(number).removesuffix(".0")
+
+
 _PLAIN_WORDS = {
     **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "must be a mapping"),
     **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 from collector.errors import RightcallError
-from collector.figures import as_given, score
+from collector.figures import score
 from collector.offline.ask import NoAnswerError, ask
 from collector.runs.explained import explained, tried_lines
 from collector.runs.rows import Row
@@ -16,7 +16,7 @@ from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from scorers.conformance.difference import columns
 from scorers.quoting import json_line, printable, shorten
-from scorers.wording import quantity
+from scorers.wording import as_given, quantity
 
 _BAR = 24  # characters of the time line
 _MAX_TEXT = 200

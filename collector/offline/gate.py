@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from collector.figures import as_given, score
+from collector.figures import score
 from collector.runs.rows import Row, is_of_run
-from scorers.wording import quantity
+from scorers.wording import as_given, quantity
 
 _UNDECIDED = ("incomplete", "ambiguous")
 

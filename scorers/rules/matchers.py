@@ -29,6 +29,7 @@ from pydantic import (
 from scorers.plugins import MATCHERS
 from scorers.rules.json_schema import compile_schema
 from scorers.rules.regexes import compile_regex
+from scorers.wording import as_given
 
 MAX_TEXT = 2_000
 
@@ -85,7 +86,7 @@ class Range(Strict):
     @model_validator(mode="after")
     def _ordered(self) -> Range:
         if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
+            raise ValueError(f"min {as_given(self.min)} is above max {as_given(self.max)}")
         return self
 
 

@@ -24,6 +24,7 @@ from scorers.rules.matchers import (
     Subset,
 )
 from scorers.rules.model import Tool
+from scorers.wording import as_given
 from scorers.work import Work
 
 MAX_VALUE = 60
@@ -110,9 +111,9 @@ def _failure(pattern: ArgumentPattern) -> str:
         case Schema():
             return "does not satisfy the JSON Schema of the rule"
         case Semantic(semantic=text, threshold=threshold):
-            return f"does not mean {show_value(text)} (similarity under {threshold:g})"
+            return f"does not mean {show_value(text)} (similarity under {as_given(threshold)})"
         case Fuzzy(fuzzy=text, threshold=threshold):
-            return f"is not similar to {show_value(text)} (under {threshold:g})"
+            return f"is not similar to {show_value(text)} (under {as_given(threshold)})"
         case Subset():
             return "is not an object"
         case Plugged(name=name):
@@ -142,14 +143,14 @@ def _requirement(pattern: ArgumentPattern) -> str:
 
 def _wanted(pattern: Any) -> str:
     match pattern:
-        case Range(min=None, max=high):
-            return f"a number up to {high:g}"
-        case Range(min=low, max=None):
-            return f"a number from {low:g}"
-        case Range(min=low, max=high):
-            return f"a number from {low:g} to {high:g}"
+        case Range(min=None, max=float() as high):
+            return f"a number up to {as_given(high)}"
+        case Range(min=float() as low, max=None):
+            return f"a number from {as_given(low)}"
+        case Range(min=float() as low, max=float() as high):
+            return f"a number from {as_given(low)} to {as_given(high)}"
         case Approx(approx=number, tolerance=tolerance):
-            return f"{number:g} within {tolerance:g}"
+            return f"{as_given(number)} within {as_given(tolerance)}"
         case OneOfValues(one_of=choices):
             shown = [
                 show_value(one) if type(one) in (str, int, float, bool, type(None)) else "..." for one in choices[:5]

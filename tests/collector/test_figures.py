@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.figures import as_given, percent, score
+from collector.figures import percent, score
 
 shares = st.floats(0, 1)
 
@@ -40,11 +40,6 @@ def test_percent_are_all_or_none_only_where_they_are_but_for_rounding_errors(
     share: float, digits: int, shown: str
 ) -> None:
     assert percent(share, digits) == shown
-
-
-@pytest.mark.parametrize("text", ["0.95", "1", "0", "0.9999999", "0.1", "0.667"])
-def test_what_was_given_is_shown_as_it_was(text: str) -> None:
-    assert as_given(float(text)) == text
 
 
 def test_a_number_that_no_float_is_equal_to_ends() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from scorers.wording import nearest, plain_words, quantity
+from scorers.wording import as_given, nearest, plain_words, quantity
 
 
 class Model(BaseModel):
@@ -90,3 +90,10 @@ def test_only_words_that_there_are_are_named(word: str, known: list[str]) -> Non
 
 def test_one_is_no_plural() -> None:
     assert [quantity(number, "more kind") for number in (0, 1, 2)] == ["0 more kinds", "1 more kind", "2 more kinds"]
+
+
+@pytest.mark.parametrize(
+    "text", ["0.95", "1", "0", "0.9999999", "0.1", "0.667", "1234567", "20260101.5", "-1234567890123456"]
+)
+def test_what_was_given_is_shown_as_it_was(text: str) -> None:
+    assert as_given(float(text)) == text

@@ -16,6 +16,7 @@ WRONG: list[tuple[Any, Any, str, str]] = [  # pattern, value, what is said of th
     (True, 1, "1 is not true", "must be true"),
     ({"regex": "^ord_"}, "7", '"7" does not match ^ord_', "must match ^ord_"),
     ({"min": 1}, 0, "0 is not a number from 1", "must be a number from 1"),
+    ({"max": 1234567}, 1234568, "1234568 is not a number up to 1234567", "must be a number up to 1234567"),
     ({"max": 10}, "x", '"x" is not a number up to 10', "must be a number up to 10"),
     ({"min": 1, "max": 2.5}, 3, "3 is not a number from 1 to 2.5", "must be a number from 1 to 2.5"),
     ({"approx": 9.99, "tolerance": 0.01}, 9.5, "9.5 is not 9.99 within 0.01", "must be 9.99 within 0.01"),
