@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import mul
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
+from unicodedata import category
 
 from scorers.arithmetic import sum_in_order
 from scorers.rules.arguments import Embed
@@ -64,6 +65,14 @@ def build_classifier(intents: Sequence[Intent], embed: Embed | None = None) -> C
     return classify
 
 
+class _Sign(NamedTuple):
+    """What shows an intent: a keyword, casefolded, or else a regex."""
+
+    found: FoundIntent
+    keyword: str
+    expression: Any
+
+
 class Expressions:
     """The keywords and regexes of intents, in order.
 
@@ -72,69 +81,82 @@ class Expressions:
     """
 
     def __init__(self, intents: Sequence[Intent]) -> None:
-        self._expressions: list[tuple[Any, FoundIntent]] = []
+        self._signs: list[_Sign] = []
         self._by_word: dict[str, list[int]] = {}
         self._always: list[int] = []
         # A keyword is kept under its rarest word: "my order" under a word that all keywords have would be tried for
         # nearly every text.
-        uses = Counter(word for intent in intents for keyword in intent.keywords for word in _words(_folded(keyword)))
+        uses = Counter(word for intent in intents for keyword in intent.keywords for word in _words(keyword.casefold()))
         few = []
         for intent in intents:
-            for keyword in filter(None, map(str.strip, intent.keywords)):
-                found = FoundIntent(intent.name, "keyword", f"keyword {keyword!r}")
-                rarest = min(_words(_folded(keyword)), key=uses.__getitem__, default="")
-                self._add(f"(?i){_whole_word(_folded(keyword))}", found, rarest)
-                few += [_whole_word(_folded(keyword))] if rarest else []
+            for written in filter(None, map(str.strip, intent.keywords)):
+                keyword = written.casefold()
+                rarest = min(_words(keyword), key=uses.__getitem__, default="")
+                self._add(_Sign(FoundIntent(intent.name, "keyword", f"keyword {written!r}"), keyword, None), rarest)
+                few += [escape(keyword)] if rarest else []
             if intent.regex:
-                self._add(intent.regex, FoundIntent(intent.name, "regex", f"regex {intent.regex}"))
-        self._any_of_few = compile_regex(f"(?i)(?:{'|'.join(few)})") if 0 < len(few) <= _FEW else None
+                found = FoundIntent(intent.name, "regex", f"regex {intent.regex}")
+                self._add(_Sign(found, "", compile_regex(intent.regex)))
+        self._any_of_few = compile_regex("|".join(few)) if 0 < len(few) <= _FEW else None
 
     def find(self, text: str) -> FoundIntent | None:
         """Returns the first that matches the text; None if none does."""
-        text = _folded(text)
+        folded = text.casefold()
         # Encoded once for all expressions: RE2 searches bytes.
         encoded = text.encode("utf-8", "replace")
-        for at in self.candidates(text):
-            expression, found = self._expressions[at]
-            if expression.search(encoded) is not None:
+        for at in self.candidates(folded):
+            found, keyword, expression = self._signs[at]
+            if _has_words(folded, keyword) if keyword else expression.search(encoded) is not None:
                 return found
         return None
 
-    def candidates(self, text: str) -> list[int]:
-        """Returns the positions of those that are tried, in order."""
+    def candidates(self, folded: str) -> list[int]:
+        """Returns the positions of those that are tried in a casefolded text, in order."""
         found = list(self._always)
-        if self._by_word and (self._any_of_few is None or is_match(self._any_of_few, text)):
-            for word in _words(text):
+        if self._by_word and (self._any_of_few is None or is_match(self._any_of_few, folded)):
+            for word in _words(folded):
                 found += self._by_word.get(word, ())
             # Back into the order of the file: the first match wins.
             found.sort()
         return found
 
-    def _add(self, expression: str, found: FoundIntent, word: str = "") -> None:
-        (self._by_word.setdefault(word, []) if word else self._always).append(len(self._expressions))
-        self._expressions.append((compile_regex(expression), found))
-
-
-def _words(text: str) -> set[str]:
-    """Returns the words of a text, as the engine delimits them, in lower case."""
-    return {word.lower() for word in _WORD.findall(text)}
+    def _add(self, sign: _Sign, word: str = "") -> None:
+        (self._by_word.setdefault(word, []) if word else self._always).append(len(self._signs))
+        self._signs.append(sign)
 
 
 _FEW: Final = 100  # keywords that one expression may look for
-_WORD: Final = re.compile(r"\w+", re.ASCII)
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"  # Thai and Lao, Burmese, Khmer
+    "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"  # Korean, where particles follow a word without a space
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uffdc\U0001aff0-\U0001b16f"  # Kana
+    "\u2e80-\u2fdf\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+)
+"""Characters of scripts in which words are written without spaces between them: a keyword may begin and end anywhere."""
+_WORD: Final = re.compile(f"[^\\W{_UNSPACED}]+")
+_IS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
 
 
-def _folded(text: str) -> str:
-    """Returns the text with plain letters for the two others that the engine takes for the same in another case."""
-    return (
-        text if text.isascii() else text.replace("\N{KELVIN SIGN}", "k").replace("\N{LATIN SMALL LETTER LONG S}", "s")
-    )
+def _words(folded: str) -> set[str]:
+    """Returns the words of a casefolded text. What has a keyword as whole words has all words of the keyword."""
+    return set(_WORD.findall(folded))
 
 
-def _whole_word(word: str) -> str:
-    return f"{_edge(word[0])}{escape(word)}{_edge(word[-1])}"
+def _has_words(text: str, words: str) -> bool:
+    at = text.find(words)
+    while at >= 0:
+        if not _is_inside_word(text, at) and not _is_inside_word(text, at + len(words)):
+            return True
+        at = text.find(words, at + 1)
+    return False
 
 
-def _edge(character: str) -> str:
-    # Only next to word characters: beside others, as in "C++", a word boundary would never match.
-    return r"\b" if character.isascii() and (character.isalnum() or character == "_") else ""
+def _is_inside_word(text: str, at: int) -> bool:
+    """Whether the characters before and after this place belong to one word."""
+    return 0 < at < len(text) and _is_of_word(text[at - 1]) and _is_of_word(text[at])
+
+
+def _is_of_word(character: str) -> bool:
+    # Marks too, such as accents and vowel signs: they belong to the letter before them.
+    is_of_word = character == "_" or category(character)[0] in "LNM"
+    return is_of_word and _IS_UNSPACED.match(character) is None
