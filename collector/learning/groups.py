@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
 from typing import Any, NamedTuple
 
+from collector.learning.text_shapes import MAX_TEXT
 from collector.learning.values import Values
 from collector.learning.variants import Variant, variant_of
 from collector.reconstruction.reconstruct import Run
@@ -18,6 +21,8 @@ MAX_VARIANTS = 500
 """Variants of one kind that are kept; runs of further ones are counted only."""
 MAX_CALLS = 200
 """Calls of a run that is learnt from."""
+MAX_SAMPLE = 200
+"""Runs of one kind that its rule is tried on."""
 _MAX_ARGUMENTS = 200  # of a group, over all tools
 _MAX_SOURCES = 8
 _MIN_COPIED = 4  # characters of a value that can be told from chance
@@ -55,6 +60,9 @@ class Group:
         """With every call, and with a failed call and its retry as one."""
         self.examples: dict[Variant, Calls] = {}
         """The first run of each variant, with every call."""
+        self.sample: list[Calls] = []
+        """Runs drawn at random of all, each as likely, with as much of their arguments as a rule can look at."""
+        self._draw = Random(0)  # noqa: S311 - the same for the same runs, each time
         self.captured: Counter[str] = Counter()
         """Calls of a tool whose arguments were captured."""
         self.arguments: dict[ArgumentKey, Values] = {}
@@ -64,6 +72,7 @@ class Group:
     def add(self, calls: Calls) -> None:
         """Count one run."""
         self.runs += 1
+        self._add_to_sample(calls)
         # Both are counted: only all runs together tell whether retries are a habit, and none is kept to count again.
         variant, collapsed = variant_of(calls, collapse=False), variant_of(calls, collapse=True)
         # Nothing else is counted of a run beyond the limit: memory must not grow with the runs.
@@ -75,6 +84,11 @@ class Group:
         self.variants[False][variant] += 1
         self.variants[True][collapsed] += 1
         self._add_arguments(calls)
+
+    def _add_to_sample(self, calls: Calls) -> None:
+        at = len(self.sample) if self.runs <= MAX_SAMPLE else self._draw.randrange(self.runs)
+        if at < MAX_SAMPLE:
+            self.sample[at : at + 1] = [[replace(call, arguments=_looked_at(call.arguments)) for call in calls]]
 
     def _add_arguments(self, calls: Calls) -> None:
         earlier: dict[str, list[ArgumentKey]] = {}
@@ -129,6 +143,18 @@ class Observations:
             key: {activity.tool for variant in group.examples for step in variant for activity in step}
             for key, group in self.groups.items()
         }
+
+
+def _looked_at(arguments: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Returns arguments of bounded size that a rule learnt here takes for these."""
+    if arguments is None:
+        return None
+    # Nothing is learnt of longer texts, nor of what is inside lists and mappings, but that they are there.
+    given = list(arguments.items())[:_MAX_ARGUMENTS]
+    return {
+        name: value[: MAX_TEXT + 1] if isinstance(value, str) else [] if isinstance(value, list | Mapping) else value
+        for name, value in given
+    }
 
 
 def _copyable(value: Any) -> str | None:

@@ -72,7 +72,7 @@ def rule_file(observations: Observations, noise: float) -> tuple[str, int]:
         evidence = (*_evidence(candidate, group, everything, noise), *_also_judged(others))
         rules += ["", *(f"  {line}" for line in (*evidence, *_rule(name, candidate)))]
         tests += [f"  {line}" for line in _tests(name, candidate)]
-    body = ["", "rules:", *rules, "", "tests:", *tests] if names.count else []
+    body = ["", "rules:", *rules, *(["", "tests:", *tests] if tests else ())] if names.count else []
     return "\n".join([*lines, *body, *(["", *refused] if refused else []), ""]), names.count
 
 
@@ -140,12 +140,11 @@ def _comment(text: str) -> str:
 
 
 def _evidence(candidate: Candidate, group: Group, everything: Mapping[Key, set[str]], noise: float) -> Iterator[str]:
-    low, high = candidate.interval
-    share = candidate.matching / candidate.runs
-    yield _comment(
-        f"{candidate.matching} of {candidate.runs} runs match "
-        f"({percent(share)}%, 95 % interval {percent(low)}% to {percent(high)}%)"
-    )
+    (low, high), tried = candidate.interval, candidate.tried
+    share = f"{percent(candidate.matching / tried)}%, " if tried else ""
+    runs = f"{tried} runs" if tried == candidate.runs else f"a sample of {tried} of the {candidate.runs} runs"
+    interval = f"95 % interval {percent(low)}% to {percent(high)}%"
+    yield _comment(f"{candidate.matching} of {runs} match ({share}{interval})")
     if candidate.runs < FEW_RUNS:
         yield _comment(f"A small sample: under {FEW_RUNS} runs, what is rare was not seen, and limits are too narrow.")
     yield from _variants(group)

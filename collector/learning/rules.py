@@ -14,6 +14,8 @@ from collector.learning.variants import Variant, least_support
 from collector.statistics import Interval, share_interval
 from scorers import CompiledRule, Trajectory, compile_rules, parse_rules
 from scorers.rules.names import exactly
+from scorers.score import Label
+from scorers.trajectory import ToolCall
 
 NOISE = 0.1
 """Share of the runs that may do the same wrong thing without its being learnt."""
@@ -53,14 +55,16 @@ class Candidate:
     copied: Mapping[ArgumentKey, tuple[ArgumentKey, int, int]]
     """Arguments that repeat an earlier one: which, in how many calls, of how many."""
     runs: int
+    tried: int
+    """Runs of the sample that the rule passes or fails; on others, values of arguments are masked."""
     matching: int
-    """Runs whose calls are those of the pattern, whatever their arguments."""
+    """Those that it passes."""
     tests: Sequence[RunTest] = field(default=())
 
     @property
     def interval(self) -> Interval:
         """Of the share of matching runs, with a confidence of 95 %."""
-        return share_interval(self.matching, self.runs)
+        return share_interval(self.matching, self.tried)
 
 
 def learn_rule(key: Key, group: Group, noise: float = NOISE) -> Candidate:
@@ -75,13 +79,20 @@ def learn_rule(key: Key, group: Group, noise: float = NOISE) -> Candidate:
     # Counted by the scorer that will use the rule: each split leaves some runs out, and those add up.
     by_name = compile_rule(key, expectation(pattern, collapse, {}))
     # By the example of each variant, since the runs themselves are not kept.
-    matching = sum(runs for variant, runs in group.variants[False].items() if _passes(by_name, group.examples[variant]))
-    if matching < MIN_SHARE * group.runs:
-        raise NotLearntError(f"the best pattern fits {matching} of {group.runs} runs")
+    fitting = sum(
+        runs
+        for variant, runs in group.variants[False].items()
+        if _label(by_name, [_only(call, {}) for call in group.examples[variant]]) == "pass"
+    )
+    if fitting < MIN_SHARE * group.runs:
+        raise NotLearntError(f"the best pattern fits {fitting} of {group.runs} runs")
     rule = compile_rule(key, expectation(pattern, collapse, arguments))
     tests = list(_tests(group, rule, arguments))
     copied = dict(_copied(group, arguments, noise))
-    return Candidate(key, pattern, collapse, arguments, copied, group.runs, matching, tests)
+    # What single arguments leave out as noise adds up over all of them.
+    labels = Counter(_label(rule, calls) for calls in group.sample)
+    tried = labels["pass"] + labels["fail"]
+    return Candidate(key, pattern, collapse, arguments, copied, group.runs, tried, labels["pass"], tests)
 
 
 def match_of(key: Key) -> dict[str, Any]:
@@ -118,10 +129,8 @@ def compile_rule(key: Key, expect: Mapping[str, Any]) -> CompiledRule:
     return rule
 
 
-def _passes(rule: CompiledRule, calls: Calls, *, with_arguments: bool = False) -> bool:
-    # Arguments that were not captured count as right.
-    seen = calls if with_arguments else [replace(call, arguments=None, arguments_text=None) for call in calls]
-    return rule.evaluate(Trajectory(list(seen)))[0].score.label == "pass"
+def _label(rule: CompiledRule, calls: Calls) -> Label:
+    return rule.evaluate(Trajectory(list(calls)))[0].score.label
 
 
 def _arguments(group: Group, noise: float) -> Iterator[tuple[str, dict[str, Constraint]]]:
@@ -153,15 +162,17 @@ def _tests(group: Group, rule: CompiledRule, arguments: Mapping[str, Mapping[str
     """Yield real runs, the most frequent variants first, with the arguments that the rule looks at."""
     chosen: Counter[bool] = Counter()
     for variant, runs in group.variants[False].most_common():
-        kept = [_only(call.name, call, arguments) for call in group.examples[variant]]
-        passes = _passes(rule, kept, with_arguments=True)
-        if chosen[passes] < (MAX_TESTS if passes else 1):
+        kept = [_only(call, arguments) for call in group.examples[variant]]
+        label = _label(rule, kept)
+        passes = label == "pass"
+        # Where a value is masked, a run is neither.
+        if label in ("pass", "fail") and chosen[passes] < (MAX_TESTS if passes else 1):
             chosen[passes] += 1
             yield RunTest(list(_test_calls(kept)), passes, runs)
 
 
-def _only(tool: str, call: Any, arguments: Mapping[str, Mapping[str, Constraint]]) -> Any:
-    constrained = arguments.get(tool, {})
+def _only(call: ToolCall, arguments: Mapping[str, Mapping[str, Constraint]]) -> ToolCall:
+    constrained = arguments.get(call.name, {})
     given = call.arguments
     kept = None if given is None or not constrained else {name: given[name] for name in constrained if name in given}
     return replace(call, arguments=kept, arguments_text=None)

@@ -9,6 +9,8 @@ from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
 from collector.learning.text_shapes import MAX_TEXT, TextShapes
+from scorers.rules.masks import is_masked
+from scorers.work import Work
 
 MIN_CALLS = 8
 """Values before anything is concluded from them."""
@@ -36,6 +38,7 @@ class Values:
 
     def __init__(self) -> None:
         self.count = 0
+        self._masked = 0
         self._literals: Counter[str] = Counter()  # as JSON, which tells 1 from "1" and from true
         self._texts, self._text_count = TextShapes(), 0
         self._numbers: list[float] = []
@@ -45,6 +48,9 @@ class Values:
         """See one more value, as it was parsed from JSON."""
         self.count += 1
         if isinstance(value, str):
+            if is_masked(value, Work()):  # there, but nothing tells what it was
+                self._masked += 1
+                return
             self._text_count += 1
             self._texts.add(value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -56,19 +62,20 @@ class Values:
 
     def constraint(self, noise: float) -> Constraint | None:
         """Returns what holds of all but a share of ``noise``; None for too few values or if nothing does."""
-        if self.count < MIN_CALLS:
+        count = self.count - self._masked
+        if count < MIN_CALLS:
             return None
-        enough = (1 - noise) * self.count
+        enough = (1 - noise) * count
         listed = self._listed(enough)
         if len(listed) == 1:
-            return Constraint("constant", json.loads(listed[0]), self._literals[listed[0]], self.count)
+            return Constraint("constant", json.loads(listed[0]), self._literals[listed[0]], count)
         if self._number_count >= enough:
-            return self._range(noise)
+            return self._range(noise, count)
         if listed:
             values = sorted(json.loads(literal) for literal in listed)
-            return Constraint("enum", {"one_of": values}, sum(self._literals[one] for one in listed), self.count)
+            return Constraint("enum", {"one_of": values}, sum(self._literals[one] for one in listed), count)
         if self._text_count >= enough and (expression := self._texts.expression(noise)) is not None:
-            return Constraint("regex", {"regex": expression}, self._text_count, self.count)
+            return Constraint("regex", {"regex": expression}, self._text_count, count)
         return None
 
     def _listed(self, enough: float) -> Sequence[str]:
@@ -80,7 +87,7 @@ class Values:
         usual = [literal for literal, count in self._literals.items() if count >= max(2, _RARE * most)]
         is_enough = sum(self._literals[literal] for literal in usual) >= enough
         # Of ids each call has its own: few calls would look like an enumeration of them.
-        few_for_calls = len(usual) <= min(_MAX_LISTED, self.count // 3)
+        few_for_calls = len(usual) <= min(_MAX_LISTED, (self.count - self._masked) // 3)
         # Texts and numbers in turn are no enumeration that anybody meant, and cannot be sorted.
         same_type = len({type(json.loads(literal)) for literal in usual}) == 1
         return usual if usual and is_enough and few_for_calls and same_type and not _are_both(usual) else []
@@ -98,7 +105,7 @@ class Values:
                 self._numbers = sorted(self._numbers)[::2]
                 self._each *= 2
 
-    def _range(self, noise: float) -> Constraint | None:
+    def _range(self, noise: float, count: int) -> Constraint | None:
         if self._number_count < MIN_NUMBERS:
             return None
         numbers = sorted(self._numbers)
@@ -115,7 +122,7 @@ class Values:
         matcher = {"min": _round(least, high - low, floor), "max": _round(high + margin, high - low, ceil)}
         if self._whole:
             matcher = {"min": floor(matcher["min"]), "max": ceil(matcher["max"])}
-        return Constraint("range", matcher, self._number_count * len(usual) // len(numbers), self.count)
+        return Constraint("range", matcher, self._number_count * len(usual) // len(numbers), count)
 
 
 def _are_both(literals: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,34 @@ def test_arguments_are_constrained_by_what_nearly_all_calls_have() -> None:
     assert 3 <= expected["amount"]["min"] <= 5
     assert 54.5 <= expected["amount"]["max"] <= 57
     assert expected["note"] == {"present": True}
+
+
+def test_the_share_of_matching_runs_is_that_of_the_whole_rule() -> None:
+    names = [f"a{number}" for number in range(6)]
+    rows = [{name: "y" if run_ % 25 == 4 * at else "x" for at, name in enumerate(names)} for run_ in range(100)]
+    observations = observed([run(calls(("lookup", row))) for row in rows])
+    assert the_rule(observations)["expect"]["arguments"] == dict.fromkeys(names, "x")
+    assert "76 of 100 runs match (76.0%, 95 % interval 66.8% to 83.3%)" in rule_file(observations, 0.1)[0]
+
+
+def test_of_many_runs_a_sample_is_tried() -> None:
+    made = [
+        run(calls(("pay", {"unit": "EUR" if n % 20 else "USD", "items": [n], "note": "x" * 9_999}))) for n in range(900)
+    ]
+    text, _ = rule_file(observed(made), 0.1)
+    (matching,) = re.findall(r"(\d+) of a sample of 200 of the 900 runs match", text)
+    assert 180 <= int(matching) < 200
+    assert rule_file(observed(made), 0.1)[0] == text
+
+
+def test_a_masked_value_tells_only_that_the_argument_is_there() -> None:
+    rows = [{"card": f"****{1000 + n}", "unit": "EUR" if n % 3 else "[REDACTED]"} for n in range(60)]
+    observations = observed([run(calls(("charge", row), "mail")) for row in rows])
+    found = learnt(observations)
+    (rule,) = found["rules"]
+    assert rule["expect"]["sequence"][0]["arguments"] == {"card": {"present": True}, "unit": "EUR"}
+    assert "40 of a sample of 40 of the 60 runs match" in rule_file(observations, 0.1)[0]
+    assert "tests" not in found  # the first run, kept as the example, is masked
 
 
 def test_an_argument_that_repeats_an_earlier_one_is_told_in_a_comment() -> None:
