@@ -46,6 +46,8 @@ class CallScorer(Generic[OptionsT]):
     spend: Spend[OptionsT] | None = None
     reads_expected: bool = True
     """False if the options say all that it expects: in a rule it needs no pattern."""
+    tells_failures_apart: bool = False
+    """Whether it may matter which calls failed, even where neither all nor none of them having failed does."""
 
     def __call__(
         self, *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]], work: Work | None = None
@@ -85,12 +87,13 @@ def make_scorer(
     spend: Spend[OptionsT] | None = None,
     *,
     reads_expected: bool = True,
+    tells_failures_apart: bool = False,
 ) -> Scorer:
     """Returns the scorer of a system.
 
     ``spend`` spends the work that the system needs, if that is more than comparing each expected call with each actual one.
     """
-    return CallScorer(options, score, spend, reads_expected)
+    return CallScorer(options, score, spend, reads_expected, tells_failures_apart)
 
 
 def spend_on_comparisons(one: Sequence[Call], other: Sequence[Call], work: Work) -> None:

@@ -74,12 +74,14 @@ def decide(
     immaterial: Collection[DoubtName] = (),
     *,
     collapses_retries: bool = False,
+    tells_failures_apart: bool = False,
 ) -> Score:
     """The score of a run with doubts: labelled as every run that they allow would be, else undecided.
 
     ``is_final`` tells whether a label would stand whatever further calls were made. ``immaterial`` are doubts of which
-    ``score`` looks at nothing. With ``collapses_retries`` it does not count a failed call that was retried. The value is that
-    of the calls as recorded. Raises WorkLimitError, as ``score`` and ``is_final`` may.
+    ``score`` looks at nothing. With ``collapses_retries`` it does not count a failed call that was retried; with
+    ``tells_failures_apart`` it may matter to it which calls failed. The value is that of the calls as recorded. Raises
+    WorkLimitError, as ``score`` and ``is_final`` may.
     """
     # The calls as recorded are scored first: their value is reported whatever the label, and an error needs no doubts.
     recorded = score(trajectory)
@@ -90,7 +92,10 @@ def decide(
         return recorded
     if not doubts:
         return without_pass(trajectory, recorded, doubts)
-    tried = [part for doubt in doubts for part in _attempts(doubt, trajectory.calls)] if collapses_retries else doubts
+    tried = doubts
+    if collapses_retries or tells_failures_apart:
+        calls = trajectory.calls
+        tried = [part for doubt in doubts for part in _attempts(doubt, calls, each=tells_failures_apart)]
     possible = alternatives(replace(trajectory, doubts=tried))
     if possible is None:
         work.spend(_ALTERNATIVE_COST * (1 + len(trajectory.calls)), "the doubts of the run")
@@ -149,13 +154,13 @@ def _undecided(score: Score, label: Literal["ambiguous", "incomplete"], sentence
     return replace(score, label=label, explanation=f"{score.explanation}; {label}: {'; '.join(shown)}")
 
 
-def _attempts(doubt: Doubt, calls: Sequence[ToolCall]) -> list[Doubt]:
-    """Returns a doubt of results in parts: each call that may be an attempt or its retry alone, all others together."""
+def _attempts(doubt: Doubt, calls: Sequence[ToolCall], *, each: bool) -> list[Doubt]:
+    """Returns a doubt of results in parts: ``each`` call alone, or else each that may be an attempt or its retry."""
     if doubt.name != "unobserved_results":
         return [doubt]
     times = Counter([call.name for call in calls])
-    alone = [(at,) for at in doubt.calls if times[calls[at].name] > 1]
-    together = tuple([at for at in doubt.calls if times[calls[at].name] == 1])
+    alone = [(at,) for at in doubt.calls if each or times[calls[at].name] > 1]
+    together = tuple([at for at in doubt.calls if not each and times[calls[at].name] == 1])
     return [doubt._replace(calls=part) for part in (*alone, together) if part]
 
 

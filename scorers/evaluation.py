@@ -73,6 +73,7 @@ class _System(NamedTuple):
     scorer: Scorer
     version: str
     reads_expected: bool
+    tells_failures_apart: bool
 
 
 class CompiledRule:
@@ -198,7 +199,8 @@ class CompiledRule:
         reads_expected = not isinstance(scorer, CallScorer | PluginScorer) or scorer.reads_expected
         if reads_expected:
             check_flattening(self._native.pattern)
-        self._systems[name] = _System(scorer, version, reads_expected)
+        apart = isinstance(scorer, CallScorer) and scorer.tells_failures_apart
+        self._systems[name] = _System(scorer, version, reads_expected, apart)
 
     def _score(self, name: str, trajectory: Trajectory, work: Work) -> Score:
         if not trajectory.doubts:
@@ -208,7 +210,10 @@ class CompiledRule:
         is_published, collapses = name in self._systems, self._native.collapses_retries
         is_final = _is_never_final if is_published else partial(self._native.is_final, work=work)
         immaterial = () if is_published else self._native.immaterial
-        return decide(trajectory, score, is_final, work, immaterial, collapses_retries=collapses)
+        apart = is_published and self._systems[name].tells_failures_apart
+        return decide(
+            trajectory, score, is_final, work, immaterial, collapses_retries=collapses, tells_failures_apart=apart
+        )
 
     def _score_calls(self, name: str, work: Work, trajectory: Trajectory) -> Score:
         if name not in self._systems:

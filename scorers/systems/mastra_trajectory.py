@@ -74,7 +74,8 @@ OPTIONS: Final = MastraTrajectoryOptions
 
 def create(**options: Any) -> Scorer:
     """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
-    return make_scorer(parse_options(NAME, MastraTrajectoryOptions, options), _score, _spend)
+    parsed = parse_options(NAME, MastraTrajectoryOptions, options)
+    return make_scorer(parsed, _score, _spend, tells_failures_apart=True)
 
 
 def _spend(options: MastraTrajectoryOptions, _: list[Call], actual: list[Call], work: Work) -> None:

@@ -55,6 +55,10 @@ class PydanticEvalsOptions(Options):
     max_calls: int | None = None
     include_failed: bool | None = None
 
+    def counts_failed(self) -> bool:
+        """Whether calls that failed count like others."""
+        return self.evaluator == "MaxToolCalls" if self.include_failed is None else self.include_failed
+
 
 OPTIONS: Final = PydanticEvalsOptions
 
@@ -68,11 +72,12 @@ def create(**options: Any) -> Scorer:
     if other := sorted(options.keys() - needs - takes - {"evaluator", "include_failed"}):
         raise ValueError(f"{NAME} option {other[0]!r}: the evaluator {parsed.evaluator} takes none")
     reads_expected = parsed.evaluator in {"ToolCorrectness", "TrajectoryMatch"}
-    return make_scorer(parsed, _score, reads_expected=reads_expected)
+    apart = not parsed.counts_failed()
+    return make_scorer(parsed, _score, reads_expected=reads_expected, tells_failures_apart=apart)
 
 
 def _score(options: PydanticEvalsOptions, expected: list[Call], actual: list[Call]) -> Score:
-    include_failed = options.evaluator == "MaxToolCalls" if options.include_failed is None else options.include_failed
+    include_failed = options.counts_failed()
     counted = [call for call in actual if include_failed or not failed(call)]
     match options.evaluator:
         case "ToolCorrectness":

@@ -283,6 +283,19 @@ def test_attempts_without_a_result_decide_nothing_where_there_are_more_than_are_
     assert [of("aaaaaaa"), of("aaaaaaaa"), of("abcdefghi")] == ["incomplete", "ambiguous", "incomplete"]
 
 
+def test_each_call_alone_may_have_failed_where_a_published_scorer_tells_failures_apart() -> None:
+    correct = {"system": "pydantic_evals", "evaluator": "ToolCorrectness"}
+    published = rule(expect={"sequence": ["a"]}, scorers=[correct])
+    for names in ("aa", "ab"):
+        first, last = (ToolCall(name, step=step) for step, name in enumerate(names))
+        assert label(published, Trajectory([first, failed(names[1], step=1)])) == "pass"
+        assert (
+            label(published, Trajectory([first, last], doubts=(Doubt("unobserved_results", (0, 1)),))) == "incomplete"
+        )
+    every_call = rule(expect={"sequence": ["a"]}, scorers=[{**correct, "include_failed": True}])
+    assert label(every_call, run(*"a" * 9, doubts=(Doubt("unobserved_results", tuple(range(9))),))) == "fail"
+
+
 def test_a_call_that_may_have_run_may_have_failed_as_well() -> None:
     doubts = (Doubt("uncertain_execution", (1,)), Doubt("unobserved_results", (1,)))
     assert label(rule(expect={"max_errors": 0}), run("a", "b", doubts=doubts[:1])) == "pass"
