@@ -4,8 +4,8 @@
 
 The query is 1 where the version on trial is no worse than the stable one, -1 where it is worse, and 0 as long as there are too
 few runs to tell, or where a rule file changed within the window: the decision of ``rightcall compare``, by Newcombe's interval
-of the difference of two shares, from Wilson's interval of each. With z = 3.5 (99.95 %) it may be asked again and again during a
-release without many false alarms.
+of the difference of two shares, from Wilson's interval of each. Of the scorers of the rule that have enough runs, the one that
+decides worst counts. With z = 3.5 (99.95 %) it may be asked again and again during a release without many false alarms.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def decision(rule: str, stable: str, canary: str, window: str = WINDOW) -> str:
     changed = (
         f"count by (job, file) (count by (job, file, digest) (last_over_time(rightcall_rules_info[{window}]))) > 1"
     )
-    return f"(({decided}) and {enough} unless on () {changed}) or vector(0)"
+    return f"min(({decided}) and {enough} unless on () {changed}) or vector(0)"
 
 
 def _side(rule: str, version: str, window: str) -> dict[str, str]:
-    """Returns the number of runs of a version, its accuracy and the bounds of that, as queries."""
-    labels = f'rule="{rule}", scorer="trajectory", service_version="{version}"'
-    passed = f'sum(increase(rightcall_evaluations_total{{{labels}, label="pass"}}[{window}]))'
-    total = f'sum(increase(rightcall_evaluations_total{{{labels}, label=~"pass|fail"}}[{window}]))'
+    """Returns the number of runs of a version, its accuracy and the bounds of that, as queries, by scorer."""
+    labels = f'rule="{rule}", service_version="{version}"'
+    passed = f'sum by (scorer) (increase(rightcall_evaluations_total{{{labels}, label="pass"}}[{window}]))'
+    total = f'sum by (scorer) (increase(rightcall_evaluations_total{{{labels}, label=~"pass|fail"}}[{window}]))'
     center = f"({passed} + {Z**2 / 2})"
     spread = f"{Z} * sqrt(clamp_min({passed} * ({total} - {passed}) / {total}, 0) + {Z**2 / 4})"
     return {

@@ -65,15 +65,48 @@ def test_too_few_runs_are_asked_again_and_never_fail() -> None:
     }
 
 
+COUNTER = 'rightcall_evaluations_total{{rule="r", scorer="{}", service_version="{}", label="{}"}}'
+WORSE, NO_WORSE, FEW = (300, 120), (300, 0), (8, 8)
+"""Runs of the canary within the window, and how many of them fail; of those of the stable version none does."""
+
+
+@pytest.mark.parametrize(
+    ("canary", "decision"),
+    [
+        ({"evalite_exact": WORSE}, -1),
+        ({"evalite_exact": NO_WORSE}, 1),
+        ({"trajectory": NO_WORSE, "evalite_exact": WORSE}, -1),
+        ({"trajectory": WORSE, "evalite_exact": NO_WORSE}, -1),
+        ({"trajectory": NO_WORSE, "mastra_llm": FEW}, 1),
+        ({"trajectory": NO_WORSE, "mastra_llm": (60, 2)}, 0),
+        ({"trajectory": FEW, "mastra_llm": FEW}, 0),
+    ],
+    ids=str,
+)
+def test_each_scorer_of_the_rule_with_enough_runs_decides(
+    tmp_path: Path, canary: dict[str, tuple[int, int]], decision: int
+) -> None:
+    runs = [
+        {"series": COUNTER.format(scorer, version, label), "values": f"0+{count / 1440}x1440"}
+        for scorer, (total, failed) in canary.items()
+        for version, wrong in (("1.4.0", 0), ("1.5.0", failed))
+        for label, count in (("pass", total - wrong), ("fail", wrong))
+    ]
+    expected = [{"labels": "{}", "value": decision}]
+    asked = [{"expr": filled_in(query, "r"), "eval_time": "1440m", "exp_samples": expected} for query in queries()]
+    tests = [{"interval": "1m", "input_series": runs, "promql_expr_test": asked}]
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump({"tests": tests}))
+    must_run([program("promtool"), "test", "rules", tmp_path / "test.yaml"])
+
+
 def test_a_changed_rule_file_is_never_a_worse_version(tmp_path: Path) -> None:
     """A stricter rule came with the canary: nearly all of its runs are by that, and few of the stable version's."""
     hours = {
         "1.4.0": ("0+1.9x1380 2622+0.8x180", "0+0.1x1380 138+0.2x180"),
         "1.5.0": ("_x1380 0+0.8x180", "_x1380 0+0.2x180"),
     }
-    counter = 'rightcall_evaluations_total{{rule="r", scorer="trajectory", service_version="{}", label="{}"}}'
     runs = [
-        {"series": counter.format(version, label), "values": values}
+        {"series": COUNTER.format("trajectory", version, label), "values": values}
         for version, both in hours.items()
         for label, values in zip(("pass", "fail"), both, strict=True)
     ]
