@@ -32,6 +32,8 @@ OBJECTIVE = "rule:rightcall_objective:ratio"
 DROP = "route:rightcall_accuracy_drop:z"
 WORSE = "version:rightcall_accuracy_worse:z"
 PER_RULE = "on (rule, scorer) group_left ()"
+# Collectors that are alike in these are replicas, so each of their rule files should have one content.
+REPLICAS = "job, namespace, service"
 Rule = dict[str, Any]
 
 
@@ -142,7 +144,7 @@ def recorded(level: str, what: str, window: str) -> str:
 def unless_rules_changed(*ranges: str) -> str:
     """Nothing where a rule file had more than one content within these ranges, such as ``[1d]``: then rules made the change."""
     seen = " or ".join(f"last_over_time(rightcall_rules_info{one})" for one in ranges)
-    return f"unless on () count by (job, file) (count by (job, file, digest) ({seen})) > 1"
+    return f"unless on () count by ({REPLICAS}, file) (count by ({REPLICAS}, file, digest) ({seen})) > 1"
 
 
 def below(level: str, window: str, recovery_window: str, target: str, min_count: int) -> str:

@@ -17,7 +17,7 @@ RULE_FILES = [DEPLOY / "prometheus" / name for name in ("rules.yaml", "accuracy.
 DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
 # Of the Prometheus client, of Prometheus itself, and labels that Prometheus puts on what it scrapes.
 FOREIGN = ("up", "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds")
-SCRAPE_LABELS = {"job", "instance", "__name__"}
+SCRAPE_LABELS = {"job", "instance", "namespace", "service", "__name__"}
 VARIABLES = {"__rate_interval": "15s", "__range": "5m", "__interval": "5s"}
 NAME = re.compile(r"\b(?:rightcall|process)_\w+|(?<![\w:])(?:route|rule|version):[\w:]+")
 

@@ -111,27 +111,31 @@ def test_a_changed_rule_file_is_never_a_worse_version(tmp_path: Path) -> None:
         for label, values in zip(("pass", "fail"), both, strict=True)
     ]
     contents = [
-        [("aa", "1x1560")],  # the same rules throughout
-        [("aa", "1x1380 stale"), ("bb", "_x1380 1x180")],
+        ([("a", "aa", "1x1560")], -1),  # the same rules throughout
+        ([("a", "aa", "1x1560"), ("b", "bb", "1x1560")], -1),  # another release has rules of its own
+        ([("a", "aa", "1x1380 stale"), ("a", "bb", "_x1380 1x180")], 0),
     ]
     tests = [
         {
             "interval": "1m",
             "input_series": runs
             + [
-                {"series": f'rightcall_rules_info{{job="r", file="r.yaml", digest="{digest}"}}', "values": values}
-                for digest, values in digests
+                {
+                    "series": f'rightcall_rules_info{{job="r", service="{service}", file="r.yaml", digest="{digest}"}}',
+                    "values": values,
+                }
+                for service, digest, values in digests
             ],
             "promql_expr_test": [
                 {
                     "expr": filled_in(query, "r"),
                     "eval_time": "1560m",
-                    "exp_samples": [{"labels": "{}", "value": -1 if len(digests) == 1 else 0}],
+                    "exp_samples": [{"labels": "{}", "value": decision}],
                 }
                 for query in queries()
             ],
         }
-        for digests in contents
+        for digests, decision in contents
     ]
     (tmp_path / "test.yaml").write_text(yaml.safe_dump({"tests": tests}))
     must_run([program("promtool"), "test", "rules", tmp_path / "test.yaml"])
