@@ -78,7 +78,9 @@ class VerdictCounter:
             self._count_evaluations(counts, verdict, "")
             if verdict.rule is not None and verdict.has_unobserved_arguments:
                 _count(counts, telemetry.unobserved_arguments, (verdict.rule,), shows_trace=False)
-            if verdict.scope == "run" and not verdict.judged:  # else its runs and their calls are counted already
+            if not verdict.judged:  # else they are counted already
+                self._count_calls(counts, verdict)
+            if verdict.scope == "run" and not verdict.judged:  # else its runs are counted already
                 self._count_run(counts, verdict)
             elif verdict.unscored_reason == "internal":
                 _count(counts, telemetry.runs_unscored, ("internal", "", ""), shows_trace=False)
@@ -101,13 +103,19 @@ class VerdictCounter:
             for call in run.trajectory.calls:
                 if call.name not in declared:
                     _count(counts, telemetry.unoffered_tool_calls, (telemetry.label("tool", call.name),))
-        if verdict.rule is not None and verdict.label in _COUNTED:
-            dimensions = self._dimensions_of(verdict)
-            for call, outcome in zip(run.trajectory.calls, verdict.outcomes, strict=True):
-                tool, others = telemetry.label("tool", call.name), dimensions
-                if not telemetry.is_within("rule_tool", verdict.rule, tool, *dimensions):
-                    tool, others = OVERFLOW, (OVERFLOW,) * len(dimensions)
-                _count(counts, telemetry.tool_calls, (verdict.rule, tool, outcome, *others))
+
+    def _count_calls(self, counts: _Counts, verdict: Verdict) -> None:
+        """Calls of a run by outcome; of a trace or conversation, whose runs have counted theirs, those its rule forbids."""
+        if verdict.rule is None or verdict.label not in _COUNTED:
+            return
+        telemetry, dimensions = self._telemetry, self._dimensions_of(verdict)
+        for call, outcome in zip(verdict.run.trajectory.calls, verdict.outcomes, strict=True):
+            if verdict.scope != "run" and outcome != "forbidden":
+                continue
+            tool, others = telemetry.label("tool", call.name), dimensions
+            if not telemetry.is_within("rule_tool", verdict.rule, tool, *dimensions):
+                tool, others = OVERFLOW, (OVERFLOW,) * len(dimensions)
+            _count(counts, telemetry.tool_calls, (verdict.rule, tool, outcome, *others))
 
     def flush(self) -> None:
         """Bring what was gathered to /metrics, with a late trace of each series as its exemplar."""
@@ -175,8 +183,7 @@ def begin_counters(telemetry: Telemetry, rules: RuleSet, pause: Callable[[], Non
         intent = "" if rule.match.intent is None and not rules.intents else rule.match.intent
         if rule.match.route is not None and intent is not None and is_exact(rule.match.route) and is_exact(intent):
             _begin_evaluations(telemetry, rule, str(rule.match.route), str(intent))
-        # Calls are counted by the rules of runs alone.
-        if rule.expect is not None and rule.scope == "run":
+        if rule.expect is not None:
             for name in filter(is_exact, rule.expect.forbid):
                 _begin_forbidden(telemetry, rule.name, str(name))
 

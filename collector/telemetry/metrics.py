@@ -89,7 +89,7 @@ class Telemetry:
         )
         self.tool_calls = self._counter(
             "tool_calls",
-            "Tool calls of scored runs, by outcome.",
+            "Tool calls of scored runs, by outcome; of traces and conversations, those that their rule forbids.",
             "rule",
             "tool",
             "outcome",

@@ -153,7 +153,7 @@ def test_what_a_rule_can_say_is_there_before_its_first_verdict() -> None:
         ({"match": {"agent": "helper"}}, set()),
         ({"match": {"route": "/a"}, "shadow": True, "expect": {"forbid": ["delete"]}}, set()),
         ({"match": {"agent": "helper"}, "expect": {"forbid": ["delete"]}}, {("r", "delete", "forbidden")}),
-        ({"scope": "trace", "expect": {"forbid": ["delete"]}}, set()),
+        ({"scope": "trace", "expect": {"forbid": ["delete"]}}, {("r", "delete", "forbidden")}),
     ],
     ids=str,
 )
@@ -181,6 +181,23 @@ def test_a_whole_trace_is_not_counted_as_one_more_run() -> None:
     assert labels_of(telemetry) == {"pass": 2}
     assert value(telemetry, "runs_total", release="root") == 1
     assert value(telemetry, "tool_calls_total", rule="weather", tool="a", outcome="matched") == 1
+
+
+@pytest.mark.parametrize("scope", ["trace", "conversation"])
+def test_a_call_that_a_rule_for_more_than_a_run_forbids_is_counted_under_that_rule(scope: str) -> None:
+    run = verdict_of("a", "delete", outcomes=("matched", "extra"))
+    wider: dict[str, Any] = {"scope": scope, "rule": "wider", "label": "fail", "outcomes": ("extra", "forbidden")}
+    first = verdict_of("a", "delete", **wider)
+    others = [
+        verdict_of("a", "delete", **wider, **more) for more in ({"revision": 1}, {"judged": True}, {"shadow": True})
+    ]
+    telemetry = counted(run, first, *others)
+    (family,) = [family for family in telemetry.registry.collect() if family.name == "rightcall_tool_calls"]
+    assert {tuple(one.labels.values()): one.value for one in family.samples if one.name.endswith("_total")} == {
+        ("weather", "a", "matched"): 1,
+        ("weather", "delete", "extra"): 1,
+        ("wider", "delete", "forbidden"): 1,
+    }
 
 
 def test_every_scorer_of_a_rule_has_its_series() -> None:
