@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from collector.config.endpoints import OtlpEndpoint, doubts_about, shown_endpoint
-from collector.config.fields import Duration, Listen, LocalPath, RetryConfig, Section, TlsConfig, also
+from collector.config.fields import Duration, Headers, Listen, LocalPath, RetryConfig, Section, TlsConfig, also
 from collector.config.kafka import KafkaClientConfig, KafkaTopic
 
 Signal = Literal["traces", "logs", "metrics"]
@@ -36,7 +36,7 @@ class SendingQueueConfig(Section):
 class OtlpSettings(Section):
     """How requests are sent."""
 
-    headers: dict[str, str] = {}
+    headers: Headers = {}
     compression: Literal["none", "gzip"] = "none"
     timeout: Duration = Field(10.0, description="for a whole exchange with the backend")
     tls: TlsConfig = TlsConfig()

@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    SecretStr,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
@@ -53,6 +54,32 @@ def _host_port(value: Any) -> Any:
 
 
 Listen = Annotated[str, BeforeValidator(_host_port)]
+
+
+def _without_line_break(secret: SecretStr) -> SecretStr:
+    return SecretStr(secret.get_secret_value().rstrip("\r\n"))
+
+
+Secret = Annotated[SecretStr, AfterValidator(_without_line_break)]
+"""A token, key or password; where it was read from a file, as a Secret often is, it may end with a line break."""
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_HEADER_VALUE = re.compile(r"[ -~]*")
+
+
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    """Check here what gRPC and HTTP would refuse with each request, and with the value in the error, which may be a token."""
+    stripped = {name: value.strip() for name, value in headers.items()}
+    for name, value in stripped.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a header: use letters, digits, -, _ and .")
+        if not _HEADER_VALUE.fullmatch(value):
+            raise ValueError(f"the value of {name} has a line break or another character that no header may have")
+    return stripped
+
+
+Headers = Annotated[dict[str, str], AfterValidator(_sendable)]
+"""What is sent with each request, by name; like a `Secret`, a value may end with a line break."""
 
 
 class Section(BaseModel):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from collector.config.fields import Duration, LocalPath, RetryConfig, Section, TlsConfig
+from collector.config.fields import Duration, Headers, LocalPath, RetryConfig, Secret, Section, TlsConfig
 
 
 class BudgetConfig(Section):
@@ -49,9 +49,9 @@ class JudgeConfig(Section):
 
     endpoint: str = Field(description="base URL", examples=["https://api.openai.com/v1", "http://127.0.0.1:8080/v1"])
     model: str = Field(min_length=1)
-    api_key: SecretStr | None = None
+    api_key: Secret | None = None
     api_key_file: LocalPath | None = Field(None, description="reloaded when it changes")
-    headers: dict[str, str] = {}
+    headers: Headers = {}
     tls: TlsConfig = TlsConfig()
     timeout: Duration = Field(30.0, gt=0, description="per request, including the complete response")
     hold: Duration = Field(0.0, le=60, description="how long the spans of a judged run are held for the judgement")

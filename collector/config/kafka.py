@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, field_validator
 
-from collector.config.fields import Section, TlsConfig
+from collector.config.fields import Secret, Section, TlsConfig
 
 Encoding = Literal["otlp_proto", "otlp_json"]
 
@@ -28,7 +28,7 @@ class SaslConfig(Section):
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
     username: str = Field(min_length=1)
-    password: SecretStr
+    password: Secret
 
 
 class KafkaAuthConfig(Section):

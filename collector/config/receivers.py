@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, model_validator
 
-from collector.config.fields import Duration, Listen, LocalPath, Section
+from collector.config.fields import Duration, Listen, LocalPath, Secret, Section
 from collector.config.kafka import KafkaReceiverConfig
 
 
@@ -22,7 +22,7 @@ class ServerTlsConfig(Section):
 class BearerAuthConfig(Section):
     """The tokens accepted in ``authorization: Bearer ...``. The file has one token per line, so that tokens can be rotated."""
 
-    bearer_token: SecretStr | None = None
+    bearer_token: Secret | None = None
     bearer_token_file: LocalPath | None = None
     reload_interval: Duration = 30.0
 

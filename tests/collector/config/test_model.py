@@ -55,6 +55,47 @@ def test_null_is_a_value_where_the_schema_has_it(tmp_path: Path) -> None:
         load(tmp_path, "admin: {auth: {bearer_token: null}}")
 
 
+def test_what_a_secret_is_read_from_may_end_with_a_line_break(tmp_path: Path) -> None:
+    config = load(
+        tmp_path,
+        r"""
+receivers: {kafka: {brokers: ["a:1"], auth: {sasl: {mechanism: PLAIN, username: u, password: " p \n"}}}}
+exporters: {otlp: {endpoint: "a:1", headers: {authorization: "Bearer t\r\n"}}}
+admin: {auth: {bearer_token: "t\n"}}
+judge: {endpoint: "http://a/v1", model: m, api_key: "k\n", headers: {X-Key: "k\n"}}
+""",
+    )
+    kafka, otlp, admin, judge = config.receivers.kafka, config.exporters.otlp, config.admin.auth, config.judge
+    assert kafka is not None
+    assert otlp is not None
+    assert admin is not None
+    assert judge is not None
+    assert kafka.librdkafka()["sasl.password"] == " p "
+    assert (otlp.headers, judge.headers) == ({"authorization": "Bearer t"}, {"X-Key": "k"})
+    assert [one and one.get_secret_value() for one in (admin.bearer_token, judge.api_key)] == ["t", "k"]
+    with pytest.raises(ConfigError, match="bearer_token is empty"):
+        load(tmp_path, r'admin: {auth: {bearer_token: "\n"}}')
+
+
+@pytest.mark.parametrize("value", [r"sec\nret", r"sec\0ret", r"sec\x7Fret", r"sec\tret", "secrét"])
+@pytest.mark.parametrize(
+    "section", ["exporters: {otlp: {endpoint: 'a:1', ", "judge: {endpoint: http://a/v1, model: m, "]
+)
+def test_a_header_that_no_request_could_have_is_refused_without_its_value(
+    tmp_path: Path, section: str, value: str
+) -> None:
+    close = "}" * section.count("{")
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, f'{section}headers: {{X-Key: "{value}"}}{close}')
+    assert "headers: the value of X-Key has a line break or another character that no header may have" in str(
+        caught.value
+    )
+    assert "sec" not in str(caught.value)
+    with pytest.raises(ConfigError, match="headers: 'X Key' is no name of a header") as caught:
+        load(tmp_path, f"{section}headers: {{X Key: secret}}{close}")
+    assert "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"), [("500ms", 0.5), ("2s", 2), ("1m30s", 90), ("1h", 3600), ("1.5s", 1.5), ("3", 3)]
 )
