@@ -60,6 +60,8 @@ NEW_VERSION = (
 )
 ROUTE = "rule, route, intent, scorer"
 AGREEMENT = 'rightcall_judge_agreement_total{rule=~"$rule", scorer=~"$scorer"'
+# A share or a score of nothing is not 0.
+NO_RUNS, NO_DATA = "no runs", "no data"
 OBJECTIVE = 'rule:rightcall_objective:ratio{rule=~"$rule", scorer=~"$scorer"}'
 
 
@@ -74,7 +76,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel; ``width`` is in columns of 24, ``maximum`` is the upper end of the axis."""
+    """One panel; ``width`` is in columns of 24, ``maximum`` is the upper end of the axis, ``empty`` is shown without data."""
 
     title: str
     description: str
@@ -84,6 +86,7 @@ class Panel:
     width: int = 12
     maximum: float | None = None
     leads_to_runs: bool = False
+    empty: str = "0"
 
 
 def rate(metric: str, by: str, matchers: str = COLLECTOR) -> str:
@@ -94,7 +97,7 @@ def rate(metric: str, by: str, matchers: str = COLLECTOR) -> str:
 def usage_panel(title: str, size: str, capacity: str, description: str) -> Panel:
     """A panel of the share of a capacity that is in use."""
     query = Query(f"{size}{{{COLLECTOR}}} / {capacity}{{{COLLECTOR}}}", "{{instance}}")
-    return Panel(title, description, [query], unit="percentunit", width=8, maximum=1)
+    return Panel(title, description, [query], unit="percentunit", width=8, maximum=1, empty=NO_DATA)
 
 
 def counter_panel(metric: str, by: str, unit: str, title: str, description: str) -> Panel:
@@ -110,12 +113,13 @@ ACCURACY: Sequence[Panel] = (
         [
             Query(
                 f"(sum(increase({PASSED}[$__range])) or sum(increase({COUNTED}[$__range])) * 0)"
-                f" / sum(increase({COUNTED}[$__range]))"
+                f" / (sum(increase({COUNTED}[$__range])) > 0)"
             )
         ],
         kind="stat",
         unit="percentunit",
         width=6,
+        empty=NO_RUNS,
     ),
     Panel(
         "Evaluations",
@@ -148,6 +152,7 @@ ACCURACY: Sequence[Panel] = (
         unit="percentunit",
         maximum=1,
         leads_to_runs=True,
+        empty=NO_RUNS,
     ),
     Panel(
         "Upper bound of accuracy",
@@ -159,6 +164,7 @@ ACCURACY: Sequence[Panel] = (
         unit="percentunit",
         maximum=1,
         leads_to_runs=True,
+        empty=NO_RUNS,
     ),
     Panel(
         "Accuracy by version",
@@ -173,6 +179,7 @@ ACCURACY: Sequence[Panel] = (
         ],
         unit="percentunit",
         maximum=1,
+        empty=NO_RUNS,
     ),
     Panel(
         "Evaluations by version",
@@ -206,6 +213,7 @@ ACCURACY: Sequence[Panel] = (
             ),
         ],
         maximum=1,
+        empty=NO_RUNS,
     ),
     Panel(
         "Distribution of scores",
@@ -220,11 +228,12 @@ ACCURACY: Sequence[Panel] = (
             Query(
                 f"bottomk(10, (sum by ({ROUTE}) (increase({PASSED}[$__range]))"
                 f" or sum by ({ROUTE}) (increase({COUNTED}[$__range])) * 0)"
-                f" / sum by ({ROUTE}) (increase({COUNTED}[$__range])))"
+                f" / (sum by ({ROUTE}) (increase({COUNTED}[$__range])) > 0))"
             )
         ],
         kind="table",
         unit="percentunit",
+        empty=NO_RUNS,
     ),
     Panel(
         "Tool calls by outcome",
@@ -285,6 +294,7 @@ ACCURACY: Sequence[Panel] = (
         [Query("max by (route, agent, baseline, fact, period) (rightcall_path_share_ratio)")],
         kind="table",
         unit="percentunit",
+        empty=NO_DATA,
     ),
     Panel(
         "Runs with arguments that were not captured",
@@ -311,6 +321,7 @@ ACCURACY: Sequence[Panel] = (
         ],
         unit="percentunit",
         maximum=1,
+        empty=NO_RUNS,
     ),
     Panel(
         "Intents",
@@ -412,6 +423,7 @@ HEALTH: Sequence[Panel] = (
         ],
         unit="s",
         width=8,
+        empty=NO_DATA,
     ),
     counter_panel(
         "rightcall_unread_spans_total",
@@ -492,6 +504,7 @@ HEALTH: Sequence[Panel] = (
         ],
         unit="s",
         width=8,
+        empty=NO_DATA,
     ),
     usage_panel(
         "Judge queue",
@@ -520,6 +533,7 @@ HEALTH: Sequence[Panel] = (
         kind="table",
         unit="percentunit",
         width=8,
+        empty=NO_DATA,
     ),
     counter_panel(
         "process_cpu_seconds_total",
@@ -534,12 +548,14 @@ HEALTH: Sequence[Panel] = (
         [Query(f"process_resident_memory_bytes{{{COLLECTOR}}}", "{{instance}}")],
         unit="bytes",
         width=8,
+        empty=NO_DATA,
     ),
     Panel(
         "Open files",
         "Open file descriptors, sockets included.",
         [Query(f"process_open_fds{{{COLLECTOR}}}", "{{instance}}")],
         width=8,
+        empty=NO_DATA,
     ),
 )
 
@@ -555,7 +571,7 @@ def build_panel(panel: Panel) -> Any:
     """Returns the panel as a builder of the SDK."""
     built = KINDS[panel.kind]().title(panel.title).description(panel.description).unit(panel.unit)
     built = built.datasource(DATASOURCE).span(panel.width).height(HEIGHT if panel.kind != "stat" else HEIGHT // 2)
-    built = built.min(0).no_value("0")
+    built = built.min(0).no_value(panel.empty)
     if panel.leads_to_runs:
         built = built.data_links([dashboard.DashboardLink("Wrong runs in the console").url(RUNS).target_blank(True)])
     if panel.maximum is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import yaml
 
 from tests.deploy.programs import DEPLOY, ROOT, must_run, program
 from tests.deploy.queries import (
+    DASHBOARDS,
     SCRAPE_LABELS,
     exported,
     filled_in,
@@ -50,6 +52,29 @@ def test_every_own_metric_is_on_a_dashboard() -> None:
     shown = {series for _, expression in panel_expressions() for series in series_of(expression)}
     families = {re.sub(r"_(total|bucket|sum|count)$", "", name) for name in shown}
     assert FAMILIES - families <= {"up"}
+
+
+def test_no_share_of_nothing_is_shown_as_0(tmp_path: Path) -> None:
+    panels = [panel for path in DASHBOARDS for panel in json.loads(path.read_text("utf-8"))["panels"]]
+    shown = {
+        panel["title"]: panel["fieldConfig"]["defaults"]["noValue"]
+        for panel in panels
+        if any(" / " in target["expr"] or "ratio" in target["expr"] for target in panel["targets"])
+    }
+    assert {shown.pop(name) for name in ("Accuracy", "Accuracy over an hour", "Lowest accuracy", "Score")} == {
+        "no runs"
+    }
+    assert set(shown.values()) <= {"no runs", "no data"}
+    # Nor as NaN, which is what counters that are there but did not move would make it.
+    counters = [f'rightcall_evaluations_total{{rule="r", scorer="s", label="{label}"}}' for label in ("pass", "fail")]
+    accuracies = [query for name, query in panel_expressions() if name.endswith((": Accuracy", ": Lowest accuracy"))]
+    test = {
+        "interval": "5s",
+        "input_series": [{"series": counter, "values": "0x120"} for counter in counters],
+        "promql_expr_test": [{"expr": filled_in(query), "eval_time": "10m", "exp_samples": []} for query in accuracies],
+    }
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump({"tests": [test]}))
+    must_run([program("promtool"), "test", "rules", tmp_path / "test.yaml"])
 
 
 def test_scores_of_one_are_shown_as_one(tmp_path: Path) -> None:
