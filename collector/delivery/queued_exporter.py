@@ -95,6 +95,9 @@ class QueuedExporter:
         self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "shutdown")
         telemetry.child(telemetry.exporter_queue_capacity, name).set(queue.capacity)
         telemetry.child(telemetry.exporter_queue_size, name).set_function(lambda: len(queue))
+        if queue.capacity_bytes is not None:
+            telemetry.child(telemetry.exporter_queue_capacity_bytes, name).set(queue.capacity_bytes)
+            telemetry.child(telemetry.exporter_queue_bytes, name).set_function(lambda: queue.used_bytes)
         telemetry.child(telemetry.exporter_queue_spans, name).set_function(lambda: queue.spans)
         self._consumers: list[asyncio.Task[None]] = []
 

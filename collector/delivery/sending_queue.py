@@ -99,6 +99,11 @@ class SendingQueue:
         # With a spool the bytes are on disk, where the limit of the spool holds.
         return len(self) >= self.capacity or (self._spool is None and self._bytes >= self._max_bytes)
 
+    @property
+    def capacity_bytes(self) -> int | None:
+        """Bytes of memory at which it is full; None with a spool."""
+        return self._max_bytes if self._spool is None else None
+
     def recover(self) -> Iterator[int | None]:
         """Queue what the spool holds from before the restart. Yields the spans of each request, None if it is damaged."""
         return recover(self._spool, lambda _: self) if self._spool is not None else iter(())

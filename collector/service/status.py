@@ -24,11 +24,14 @@ def _facts(health: Health, telemetry: Telemetry) -> Iterator[Fact]:
         yield Fact(f"{refused:,.0f} requests refused", is_bad=True)
     yield Fact(f"{_sum(telemetry.traces_open):,.0f} traces open")
     size, capacity = _sum(telemetry.exporter_queue_size), _sum(telemetry.exporter_queue_capacity)
+    taken, most = _sum(telemetry.exporter_queue_bytes), _sum(telemetry.exporter_queue_capacity_bytes)
     if capacity:
         failed = _sum(telemetry.exporter_send_failed_spans)
         sent = f"{_sum(telemetry.exporter_sent_spans):,.0f} spans sent"
         yield Fact(f"{sent}, {failed:,.0f} failed" if failed else sent, is_bad=bool(failed))
-        yield Fact(f"sending queue {size:,.0f} of {capacity:,.0f}", is_bad=size > _FULL * capacity)
+        queued = f"sending queue {size:,.0f} of {capacity:,.0f}"
+        in_bytes = f", {taken / 2**20:,.1f} of {most / 2**20:,.0f} MiB" if most else ""
+        yield Fact(queued + in_bytes, is_bad=size > _FULL * capacity or taken > _FULL * most)
     else:
         yield Fact("no backend")
     used, room = _sum(telemetry.spool_bytes), _sum(telemetry.spool_capacity_bytes)

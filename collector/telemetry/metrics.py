@@ -203,6 +203,14 @@ class Telemetry:
             "Requests that may wait or be sent at once before senders are asked to slow down.",
             "exporter",
         )
+        self.exporter_queue_bytes = self._gauge(
+            "exporter_queue_bytes", "Bytes of the requests waiting or being sent; without a spool.", "exporter"
+        )
+        self.exporter_queue_capacity_bytes = self._gauge(
+            "exporter_queue_capacity_bytes",
+            "Bytes that may wait or be sent at once before senders are asked to slow down; without a spool.",
+            "exporter",
+        )
         self.exporter_queue_spans = self._gauge("exporter_queue_spans", "Spans waiting or being sent.", "exporter")
 
     def _declare_storage(self) -> None:

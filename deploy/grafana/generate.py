@@ -51,6 +51,8 @@ SHOWN = {
 SELECTED = 'rule=~"$rule", route=~"$route", intent=~"$intent", scorer=~"$scorer"'
 LOW = ', le=~"0.5|0.9"'
 COLLECTOR = 'job=~"$job", instance=~"$instance"'
+QUEUED = f"rightcall_exporter_queue_size{{{COLLECTOR}}} / rightcall_exporter_queue_capacity{{{COLLECTOR}}}"
+QUEUED_BYTES = f"rightcall_exporter_queue_bytes{{{COLLECTOR}}} / rightcall_exporter_queue_capacity_bytes{{{COLLECTOR}}}"
 COUNTED = f'rightcall_evaluations_total{{{SELECTED}, label=~"pass|fail"}}'
 PASSED = f'rightcall_evaluations_total{{{SELECTED}, label="pass"}}'
 VERSION = 'service_version!="", service_version=~"$service_version"'
@@ -379,11 +381,14 @@ HEALTH: Sequence[Panel] = (
         ],
         width=8,
     ),
-    usage_panel(
+    Panel(
         "Sending queue",
-        "rightcall_exporter_queue_size",
-        "rightcall_exporter_queue_capacity",
-        "Share in use; at 1 senders are told to slow down.",
+        "Share in use, of requests or, with spool: memory, of bytes, whichever is larger; at 1 senders are told to slow down.",
+        [Query(f"{QUEUED} > {QUEUED_BYTES} or {QUEUED_BYTES} or {QUEUED}", "{{exporter}} {{instance}}")],
+        unit="percentunit",
+        width=8,
+        maximum=1,
+        empty=NO_DATA,
     ),
     usage_panel(
         "Spool",

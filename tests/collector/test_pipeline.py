@@ -597,6 +597,8 @@ CONDITIONAL = {
     "exporter_send_failed_metric_points": "a request given up on",
     "exporter_queue_size": "an exporter",
     "exporter_queue_capacity": "an exporter",
+    "exporter_queue_bytes": "an exporter",
+    "exporter_queue_capacity_bytes": "an exporter without a spool",
     "exporter_queue_spans": "an exporter",
     "held_spans": "an open trace: 0 again after its verdict",
     "traces_open": "an open trace: 0 again after its verdict",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 
 import grpc
 import pytest
@@ -11,10 +12,14 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.component import ExportRequest, Signal
-from collector.config.exporters import OtlpExporterConfig
+from collector.config.exporters import OtlpExporterConfig, SendingQueueConfig
 from collector.delivery.queued_exporter import REPORT_INTERVAL, LossReport
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter
+from collector.service.health import Health
+from collector.service.status import facts
+from collector.storage.spool import Spool
+from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.sinks import ManualClock, OtlpSink
@@ -74,6 +79,24 @@ def test_what_waits_in_memory_at_the_end_is_lost_and_counted() -> None:
     with OtlpSink([busy] * 100) as sink:
         telemetry = exported(sink, ("logs", LOGS), ("metrics", points()), drain_timeout=0.05)
     assert (value(telemetry, f"{FAILED}log_records"), value(telemetry, f"{FAILED}metric_points")) == (3, 7)
+
+
+def test_a_queue_in_memory_tells_how_full_of_bytes_it_is(tmp_path: Path) -> None:
+    def told(queue: SendingQueue) -> tuple[list[float | None], str]:
+        telemetry = Telemetry()
+        OtlpExporter(OtlpExporterConfig.model_validate({"endpoint": "backend:4317"}), queue, telemetry)
+        queue.put(ExportRequest("traces", bytes(1 << 20), 1))
+        names = ("queue_size", "queue_capacity", "queue_bytes", "queue_capacity_bytes")
+        value = telemetry.registry.get_sample_value
+        (fact,) = [one for one in facts(Health(), telemetry) if "sending queue" in one.text]
+        return [
+            value(f"rightcall_exporter_{name}", {"exporter": "otlp"}) for name in names
+        ], fact.text + "!" * fact.is_bad
+
+    config, mib = SendingQueueConfig(queue_size=10, max_size_mib=1), 1 << 20
+    assert told(SendingQueue(config)) == ([1, 10, mib, mib], "sending queue 1 of 10, 1.0 of 1 MiB!")
+    spool = Spool(SpoolFile(tmp_path, fsync=False), 1 << 30, Telemetry())
+    assert told(SendingQueue(config, spool)) == ([0, 10, None, None], "sending queue 0 of 10")
 
 
 def test_a_loss_is_said_at_once_and_then_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
