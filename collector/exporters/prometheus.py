@@ -29,6 +29,14 @@ class PrometheusExporter(HttpServer):
         self._rendering = asyncio.Lock()
         self._next: dict[str, asyncio.Task[bytes]] = {}
         self.failing = False
+        self._was_scraped = False
+        self._final_scrape: asyncio.Event | None = None
+
+    async def final_scrape(self) -> None:
+        """Wait until the metrics as they are now are scraped; not at all if they never were."""
+        if self._was_scraped:
+            self._final_scrape = asyncio.Event()
+            await self._final_scrape.wait()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -37,6 +45,7 @@ class PrometheusExporter(HttpServer):
             return
         accept = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"), "")
         encoder, content_type = choose_encoder(accept)
+        final = self._final_scrape  # as of now: what is rendered already may be older
         try:
             body = await self._rendered(encoder, content_type)
         except Exception:  # noqa: BLE001 - whatever it is, nobody sees this collector any more
@@ -47,6 +56,9 @@ class PrometheusExporter(HttpServer):
             return
         self.failing = False
         await respond(send, 200, body, content_type)
+        self._was_scraped = True
+        if final is not None:
+            final.set()
 
     async def _rendered(self, encoder: Callable[[CollectorRegistry], bytes], content_type: str) -> bytes:
         """Returns the metrics as of now. Many scrapers at once cost as much as two: who asks meanwhile shares the next."""

@@ -56,6 +56,9 @@ _MAX_PAUSE = 0.05  # seconds by which a verdict may be late
 _IDLE_PAUSE = 0.25  # seconds; each time that an idle process wakes up costs a fifth of a millisecond
 _MAX_STEP = 0.01  # seconds of recovery in which nothing else runs
 _MAX_SETTLE = 5.0  # seconds that open traces get to settle at shutdown
+_MAX_LAST_SCRAPE = (
+    20.0  # seconds for which metrics tell what was dropped at shutdown; the usual interval of scrapes is 15
+)
 
 
 class Service:
@@ -335,6 +338,10 @@ class Service:
             await _shut_down([*self._exporters, *self._stores])
             left = len(self._queue) + self._queue.dropped if self._queue is not None else 0
             attributes["rightcall.requests.left"] = left
+        # What was dropped just now is in no scrape yet.
+        if self._queue is not None and self._queue.dropped:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.prometheus.final_scrape(), _MAX_LAST_SCRAPE)
         # Last: health and metrics can be read for as long as anything is going on.
         await _shut_down(self._servers)
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import trustme
 
@@ -22,6 +23,7 @@ from collector.errors import ConfigError
 from collector.scoring.embedding_queue import EmbeddingQueue
 from collector.scoring.embeddings import Embeddings
 from collector.service.service import Service
+from tests import otlp_data as data
 from tests.harness import listening, tasks
 from tests.sinks import OtlpSink
 from tests.waiting import let_others_run, until
@@ -279,5 +281,35 @@ def test_a_collector_whose_metrics_cannot_be_rendered_is_not_ready(config: Confi
             ready.append(service.health.ready)
         await service.shutdown()
         assert ready == [True, False, True]
+
+    check(scenario)
+
+
+@pytest.mark.parametrize("spool", [False, True])
+def test_what_is_dropped_at_the_end_is_scraped_before_the_metrics_go(tmp_path: Path, spool: bool) -> None:
+    anywhere = {"endpoint": "127.0.0.1:0"}
+    config = Config.model_validate({
+        "receivers": {"otlp": {"protocols": {"http": anywhere}}}, "admin": anywhere,
+        "spool": {"path": tmp_path} if spool else "memory",
+        "exporters": {"prometheus": anywhere, "otlp": {"endpoint": "127.0.0.1:1"}},
+    })  # fmt: skip
+
+    dropped = 'rightcall_dropped_spans_total{reason="shutdown",stage="exporter"}'
+
+    async def scenario() -> None:
+        service = Service(config)
+        await service.start()
+        (exporter,) = service._exporters
+        exporter._drain_timeout = 0.01  # type: ignore[attr-defined]
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{service.prometheus.port}", trust_env=False) as client:
+            assert dropped + " 0.0" in (await client.get("/metrics")).text
+            service.pipeline.receive("traces", data.traces(data.span(1, parent=2)).SerializeToString(), "http")
+            stopping = asyncio.create_task(service.shutdown())
+            if not spool:  # with one nothing is dropped, and nothing waited for
+                await until(lambda: service.prometheus._final_scrape is not None)
+                assert not stopping.done()
+                assert dropped + " 1.0" in (await client.get("/metrics")).text
+            await stopping
+            assert (service.prometheus._final_scrape is None) is spool
 
     check(scenario)

@@ -24,7 +24,7 @@ from collector.transport.http_server import Receive, Scope, Send
 from scorers import FoundIntent, RuleSet, compile_rules, parse_rules
 from tests.collector.verdicts import evaluation, verdict_of
 from tests.strategies import hostile_text
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE, let_others_run, until
 
 SERIES = {"rule": "weather", "route": "", "intent": "", "scorer": "trajectory"}
 
@@ -324,6 +324,24 @@ def test_many_scrapers_at_once_cost_as_much_as_two() -> None:
     assert [answer.status_code for answer in asyncio.run(run())] == [200] * 20
     assert slow.most == 1
     assert slow.times <= 2
+
+
+def test_a_final_scrape_is_waited_for_where_there_were_others() -> None:
+    async def run() -> None:
+        exporter = PrometheusExporter(PrometheusExporterConfig(endpoint="127.0.0.1:0"), counted())
+        await exporter.start()
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False) as client:
+            await asyncio.wait_for(exporter.final_scrape(), PATIENCE)  # nobody ever came
+            await client.get("/metrics")
+            waiting = asyncio.create_task(exporter.final_scrape())
+            await client.get("/")
+            await let_others_run()
+            assert not waiting.done()
+            await client.get("/metrics")
+            await until(waiting.done)
+        await exporter.shutdown()
+
+    asyncio.run(run())
 
 
 def test_metrics_that_cannot_be_rendered_are_a_failure_until_a_scrape_succeeds(
