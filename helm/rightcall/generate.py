@@ -63,7 +63,9 @@ SPECIAL: dict[str, Schema] = {
     "autoscaling.targetUnreadMessages": {"type": "integer", "minimum": 0},
     "autoscaling.minReplicas": {"type": "integer", "minimum": 1},
     "autoscaling.targetCPUUtilizationPercentage": {"type": "integer", "minimum": 1, "maximum": 100},
-    "podDisruptionBudget.maxUnavailable": {"type": "integer", "minimum": 1},
+    "podDisruptionBudget.maxUnavailable": {
+        "anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^([1-9][0-9]?|100)%$"}]
+    },
     "resources": {"type": "object"},
     "loadBalancer.resources": {"type": "object"},
     "affinity": {"type": "object"},
@@ -109,11 +111,22 @@ def schema_of(value: Any, where: str = "") -> Schema:
     return {"type": TYPES[type(value)]}
 
 
+def or_from_environment(schema: Any) -> Any:
+    """Returns a schema whose numbers, switches and words may also be ``${env:NAME}``, which the collector replaces."""
+    if isinstance(schema, list):
+        return [or_from_environment(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: or_from_environment(value) for key, value in schema.items()}
+    is_scalar = schema.get("type") in ("integer", "number", "boolean") or isinstance(schema.get("enum"), list)
+    return {"anyOf": [inner, {"type": "string", "pattern": r"\$\{env:"}]} if is_scalar else inner
+
+
 def values_schema() -> str:
     """Returns the text of values.schema.json."""
     schema = schema_of(yaml.safe_load((CHART / "values.yaml").read_text("utf-8")))
     schema["properties"]["global"] = {"type": "object"}  # Helm passes it to every subchart
-    config = Config.model_json_schema()
+    config = or_from_environment(Config.model_json_schema())
     definitions = config.pop("$defs")
     draft = {"$schema": "http://json-schema.org/draft-07/schema#"}
     return json.dumps(draft | schema | {"$defs": {**definitions, "Config": config}}, indent=2) + "\n"

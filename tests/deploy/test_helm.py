@@ -336,6 +336,50 @@ def test_the_job_is_rightcall_under_any_name() -> None:
     assert labels[one(items, "ServiceMonitor")["spec"]["jobLabel"]] == "rightcall"
 
 
+def test_common_labels_are_put_beside_the_charts_own() -> None:
+    values = ("team=agents", r"app\.kubernetes\.io/part-of=shop", r"app\.kubernetes\.io/scope=all")
+    sets = [part for value in values for part in ("--set", f"commonLabels.{value}")]
+    rendered = must_run([program("helm"), "template", "agents", CHART, *KUBE, *sets])
+    assert rendered.count("app.kubernetes.io/part-of: rightcall") == rendered.count("team: agents") > 0
+    assert "shop" not in rendered
+    assert rendered.count("app.kubernetes.io/scope") == 1
+
+
+def test_numbers_switches_and_words_of_the_configuration_may_come_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("C", "gzip"), ("I", "true")):
+        monkeypatch.setenv(name, value)
+    otlp = {"endpoint": "a:1", "compression": "${env:C}", "tls": {"insecure": "${env:I}"}}
+    config = {"traces": {"max_open": "${env:N:-7}"}, "exporters": {"otlp": otlp}}
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump({"config": config}))
+    loaded = collector_config(render("--values", tmp_path / "values.yaml"), tmp_path, monkeypatch)
+    read = loaded.exporters.otlp
+    assert read is not None
+    assert (loaded.traces.max_open, read.compression, read.tls.insecure) == (7, "gzip", True)
+
+
+@pytest.mark.parametrize("emptied", ["config", "resources"])
+def test_a_section_may_be_emptied(emptied: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = ",".join(f"{one}.enabled=true" for one in ("serviceMonitor", "prometheusRule", "dashboards"))
+    items = render("--set", f"{emptied}=null,{everything}")
+    assert_valid(items)
+    assert collector_config(items, tmp_path, monkeypatch).admin.endpoint == "0.0.0.0:13133"
+
+
+@pytest.mark.parametrize("most", ["1", "50%"])
+def test_a_share_of_the_replicas_may_be_away(most: str) -> None:
+    sets = [
+        "replicaCount=3",
+        "routing=external",
+        "podDisruptionBudget.enabled=true",
+        f"podDisruptionBudget.maxUnavailable={most}",
+    ]
+    items = render(*(part for one in sets for part in ("--set", one)))
+    assert_valid(items)
+    assert str(one(items, "PodDisruptionBudget")["spec"]["maxUnavailable"]) == most
+
+
 def test_helm_test_passes_against_a_running_collector() -> None:
     with CollectorProcess("rules: []\n", None) as process:
         ports = [f"--set=ports.http={process.http}", f"--set=ports.metrics={process.metrics_port}"]

@@ -1,5 +1,7 @@
 {{/* The collector's configuration: .Values.config, overridden by what the chart sets itself. */}}
 {{- define "rightcall.config" -}}
+{{- $config := default dict .Values.config -}}
+{{- $resources := default dict .Values.resources -}}
 {{- $address := ternary "127.0.0.1" "0.0.0.0" (eq .Values.mode "sidecar") -}}
 {{- $rules := list -}}
 {{- range include "rightcall.ruleFiles" . | fromJsonArray -}}
@@ -25,8 +27,8 @@
 {{- if .Values.spool.enabled -}}
 {{- $_ := set $own "spool" (dict "path" "/var/lib/rightcall/spool" "max_size_mib" (int .Values.spool.sizeMiB)) -}}
 {{- end -}}
-{{- $memory := dig "limits" "memory" "" .Values.resources -}}
-{{- if and $memory (not (dig "memory_limiter" "limit_mib" 0 .Values.config)) -}}
+{{- $memory := dig "limits" "memory" "" $resources -}}
+{{- if and $memory (not (dig "memory_limiter" "limit_mib" 0 $config)) -}}
 {{- /* Four fifths, as the collector itself takes of its cgroup: here it is written where an operator can see it. */ -}}
 {{- $limit := div (mul 4 (include "rightcall.mebibytes" $memory | int64)) 5 -}}
 {{- $_ := set $own "memory_limiter" (dict "limit_mib" $limit) -}}
@@ -41,5 +43,5 @@
 {{- if .Values.judgeApiKey.secret -}}
 {{- $_ := set $own "judge" (dict "api_key" "${env:RIGHTCALL_JUDGE_API_KEY}") -}}
 {{- end -}}
-{{- toYaml (mergeOverwrite (deepCopy .Values.config) $own) -}}
+{{- toYaml (mergeOverwrite (deepCopy $config) $own) -}}
 {{- end -}}

@@ -23,7 +23,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: rightcall
-{{- with .Values.commonLabels }}
+{{- /* Selectors and the ServiceMonitor's job go by the chart's own. */ -}}
+{{- with omit .Values.commonLabels "helm.sh/chart" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "app.kubernetes.io/part-of" "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" "app.kubernetes.io/scope" }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}

@@ -48,7 +48,7 @@ readinessProbe:
   httpGet: {path: /readyz, port: admin}
   periodSeconds: 5
   timeoutSeconds: 5
-{{- if or (include "rightcall.hasLoadBalancer" .) (dig "service" "handover" "" .Values.config) }}
+{{- if or (include "rightcall.hasLoadBalancer" .) (dig "service" "handover" "" (default dict .Values.config)) }}
 lifecycle:
   {{- /* Until whoever routes by trace id knows that this replica leaves; then it hands over what it holds. */}}
   preStop:
@@ -56,7 +56,7 @@ lifecycle:
       command: [sleep, "6"]
 {{- end }}
 resources:
-  {{- toYaml .Values.resources | nindent 2 }}
+  {{- toYaml (default dict .Values.resources) | nindent 2 }}
 volumeMounts:
   - {name: rightcall-config, mountPath: /etc/rightcall/config, readOnly: true}
   - {name: rightcall-rules, mountPath: /etc/rightcall/rules, readOnly: true}

@@ -1,5 +1,7 @@
 {{/* Rejects contradictory values that the schema cannot detect. */}}
 {{- define "rightcall.validate" -}}
+{{- $config := default dict .Values.config -}}
+{{- $resources := default dict .Values.resources -}}
 {{- $many := or (not .Values.replicaCount) (gt (int .Values.replicaCount) 1) .Values.autoscaling.enabled -}}
 {{- if and .Values.rules .Values.existingRules.configMap -}}
 {{- fail "rules and existingRules.configMap are both set: use one of them." -}}
@@ -17,7 +19,7 @@
 {{- if and (eq .Values.mode "gateway") $many (eq .Values.routing "single") -}}
 {{- fail "Several replicas need routing: kafka or loadBalancer (or external, if your own infrastructure routes by trace id): all spans of a trace must reach the same replica, otherwise runs are split and incomplete." -}}
 {{- end -}}
-{{- $brokers := dig "receivers" "kafka" "brokers" list .Values.config -}}
+{{- $brokers := dig "receivers" "kafka" "brokers" list $config -}}
 {{- if and (eq .Values.routing "kafka") (not $brokers) -}}
 {{- fail "routing is kafka, but config.receivers.kafka.brokers is not set: it says where the topic is." -}}
 {{- end -}}
@@ -42,13 +44,13 @@
 {{- if and .Values.podDisruptionBudget.enabled (not $many) -}}
 {{- fail "podDisruptionBudget.enabled has no effect with one replica: set replicaCount above 1, or disable it." -}}
 {{- end -}}
-{{- if .Values.config.spool -}}
+{{- if $config.spool -}}
 {{- fail "config.spool is set by the chart: use spool.enabled and spool.sizeMiB." -}}
 {{- end -}}
 {{- if .Values.spool.enabled -}}
 {{- $volume := include "rightcall.mebibytes" .Values.spool.volumeSize | int64 -}}
 {{- $beside := 128 -}}
-{{- $store := dig "runs" (dict) .Values.config -}}
+{{- $store := dig "runs" (dict) $config -}}
 {{- if and (kindIs "map" $store) (hasPrefix "/var/lib/rightcall" (get $store "path" | default "/var/lib/rightcall")) -}}
 {{- $beside = add $beside (get $store "max_size_mib" | default 256 | int64) -}}
 {{- end -}}
@@ -57,29 +59,29 @@
 {{- fail (printf "spool.volumeSize %v is too small for spool.sizeMiB %v: the store of runs (config.runs), the log of SQLite and requests on their way need room too. Set volumeSize to %vMi or more, or sizeMiB to %v or less." .Values.spool.volumeSize .Values.spool.sizeMiB $needed (max 0 (div (mul 10 (sub $volume $beside)) 11))) -}}
 {{- end -}}
 {{- end -}}
-{{- $memory := dig "limits" "memory" "" .Values.resources -}}
-{{- $budget := dig "memory_limiter" "limit_mib" 0 .Values.config | int64 -}}
+{{- $memory := dig "limits" "memory" "" $resources -}}
+{{- $budget := dig "memory_limiter" "limit_mib" 0 $config | int64 -}}
 {{- if and $memory $budget (gt $budget (div (mul 9 (include "rightcall.mebibytes" $memory | int64)) 10)) -}}
 {{- fail (printf "config.memory_limiter.limit_mib %v is more than nine tenths of resources.limits.memory %v: the kernel would kill the collector before it refuses requests. Leave limit_mib out, and the chart sets four fifths." $budget $memory) -}}
 {{- end -}}
 {{- if and $memory (lt (include "rightcall.mebibytes" $memory | int64) 256) -}}
 {{- fail (printf "resources.limits.memory %v is too little: the collector itself takes about 100 MiB. Set 256Mi or more." $memory) -}}
 {{- end -}}
-{{- range $name, $wrong := dict "config.rules" .Values.config.rules "config.admin.endpoint" (dig "admin" "endpoint" "" .Values.config) "config.receivers.otlp.protocols" (dig "receivers" "otlp" "protocols" (dict) .Values.config | values | toJson | contains "endpoint") -}}
+{{- range $name, $wrong := dict "config.rules" $config.rules "config.admin.endpoint" (dig "admin" "endpoint" "" $config) "config.receivers.otlp.protocols" (dig "receivers" "otlp" "protocols" (dict) $config | values | toJson | contains "endpoint") -}}
 {{- if $wrong -}}
 {{- fail (printf "%s is set by the chart: use rules and ports." $name) -}}
 {{- end -}}
 {{- end -}}
-{{- include "rightcall.refuseSecrets" (dict "place" "config" "settings" .Values.config) -}}
-{{- range $protocol, $settings := dig "receivers" "otlp" "protocols" (dict) .Values.config -}}
+{{- include "rightcall.refuseSecrets" (dict "place" "config" "settings" $config) -}}
+{{- range $protocol, $settings := dig "receivers" "otlp" "protocols" (dict) $config -}}
 {{- if and (include "rightcall.hasLoadBalancer" $) (or (dig "tls" "" (default dict $settings)) (dig "auth" "" (default dict $settings))) -}}
 {{- fail "config.receivers has tls or auth, but routing is loadBalancer: the load balancers connect to the replicas in plain text. Restrict access with networkPolicy, or use routing: external." -}}
 {{- end -}}
 {{- end -}}
-{{- if and .Values.judgeApiKey.secret (not (dig "judge" "endpoint" "" .Values.config)) -}}
+{{- if and .Values.judgeApiKey.secret (not (dig "judge" "endpoint" "" $config)) -}}
 {{- fail "judgeApiKey is set without config.judge.endpoint: there is no judge to use it." -}}
 {{- end -}}
-{{- if and .Values.exporterHeaders (not (dig "exporters" "otlp" "endpoint" "" .Values.config)) -}}
+{{- if and .Values.exporterHeaders (not (dig "exporters" "otlp" "endpoint" "" $config)) -}}
 {{- fail "exporterHeaders is set without config.exporters.otlp.endpoint: there is no exporter to use it." -}}
 {{- end -}}
 {{- if and .Values.serviceMonitor.enabled (eq .Values.mode "sidecar") -}}
