@@ -105,10 +105,22 @@ class Scoring:
             if not was_refused and self._may_be_in_gap(trace, _WHOLE_TRACE):
                 _add_doubt(joined, _IN_GAP)
             self._score_once(scored, trace, _WHOLE_TRACE, joined, "trace", release)
+        if self.rules.has_scope("trace") or self.rules.has_scope("conversation"):
+            self._find_parts(scored, trace, runs)
         return scored
 
     def _may_be_in_gap(self, trace: Trace, anchor: bytes) -> bool:
         return self.gaps is not None and bool(self.gaps) and self.gaps.may_hold(*trace.times_of(anchor))
+
+    def _find_parts(self, scored: Scored, trace: Trace, runs: Sequence[Run]) -> None:
+        unscored = [verdict for verdict in scored.verdicts if verdict.unscored_reason == "no_rule"]
+        if not unscored:
+            return
+        context, in_conversation = context_of(_outermost(runs)), any(run.conversation_id for run in runs)
+        by_trace = not trace.seen and self.rules.select(context, "trace") is not None
+        if by_trace or (in_conversation and self.rules.select(context, "conversation") is not None):
+            for verdict in unscored:
+                verdict.is_part = True
 
     def failed(self, trace: Trace, runs: Sequence[Run], release: str, error: Exception) -> Scored:
         """Returns an error evaluation for each run, for the whole trace if its runs are unknown."""
@@ -276,9 +288,14 @@ def _find_intent(run: Run, rules: RuleSet) -> None:
         run.intent = run.found_intent.name
 
 
+def _outermost(runs: Sequence[Run]) -> Run:
+    """Returns the earliest of the outermost runs, which all of them are matched by when they are scored as one."""
+    return next((run for run in runs if run.parent_span_id is None), runs[0])
+
+
 def _join(runs: Sequence[Run], skew_ns: int, *, are_all: bool = False) -> Run:
     """Returns several runs as one, anchored at the earliest outermost of them."""
-    anchor = next((run for run in runs if run.parent_span_id is None), runs[0])
+    anchor = _outermost(runs)
     trajectory, call_span_ids = join_runs(runs, skew_ns, are_all=are_all)
     # Each text once: after a handoff the next agent has the words that the first was given.
     user_texts = dict.fromkeys(run.user_input for run in runs if run.parent_span_id is None and run.user_input)

@@ -103,8 +103,9 @@ class Telemetry:
         self.runs = self._counter("runs", "Agent runs released from assembly, by reason.", "release")
         self.runs_unscored = self._counter(
             "runs_unscored",
-            "Agent runs that neither pass nor fail: by the doubt that leaves them undecided, or `no_rule`, "
-            "`max_spans` (its trace has them already), `error` (of a scorer), `internal` (of the collector).",
+            "Agent runs that neither pass nor fail: by the doubt that leaves them undecided, or `no_rule` (nor is there one "
+            "for their trace or conversation), `max_spans` (its trace has them already), `error` (of a scorer), `internal` "
+            "(of the collector).",
             "reason",
             "route",
             "agent",

@@ -99,6 +99,9 @@ def test_a_run_without_a_rule_is_counted_with_its_route_and_agent() -> None:
     telemetry = counted(verdict_of("a", rule=None, evaluations=[], run={"route": "/new", "agent": "mailer"}))
     assert unscored_runs(telemetry) == {("no_rule", "/new", "mailer"): 1}
     assert labels_of(telemetry) == {}
+    part = verdict_of("a", rule=None, evaluations=[])
+    part.is_part = True
+    assert unscored_runs(counted(part)) == {}
     waited = counted(verdict_of("a", rule=None, evaluations=[], is_rule_unknown=True, run={"agent": None}))
     assert unscored_runs(waited) == {("unknown_route", "", ""): 1}
 

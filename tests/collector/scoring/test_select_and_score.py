@@ -54,6 +54,27 @@ def test_the_first_rule_that_matches(match: dict[str, Any], run: dict[str, Any])
     assert names(score(rule_set, run_of("a", "b", **run))) == ["rule-1"]
 
 
+@pytest.mark.parametrize(
+    ("rule", "conversation", "is_part"),
+    [
+        ({"scope": "trace"}, None, True),
+        ({"scope": "trace", "match": {"agent": "outer"}}, None, True),
+        ({"scope": "trace", "match": {"agent": "helper"}}, None, False),
+        ({"scope": "trace", "shadow": True}, None, False),
+        ({"scope": "conversation"}, "c", True),
+        ({"scope": "conversation"}, None, False),
+        ({"match": {"agent": "never"}}, "c", False),
+    ],
+    ids=str,
+)
+def test_a_run_without_a_rule_is_part_of_what_has_one(
+    rule: dict[str, Any], conversation: str | None, is_part: bool
+) -> None:
+    outer = run_of("a", agent="outer", conversation_id=conversation)
+    verdicts = score(rules(rule), outer, run_of("b", number=5, parent_span_id=outer.span_id))
+    assert [verdict.is_part for verdict in verdicts if verdict.rule is None] == [is_part] * 2
+
+
 def test_no_rule_is_a_verdict_without_evaluations() -> None:
     (verdict,) = score(rules({"match": {"route": "never"}}), run_of("a"))
     assert (verdict.rule, list(verdict.evaluations)) == (None, [])
