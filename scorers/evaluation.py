@@ -324,9 +324,19 @@ class RuleSet:
         self.embeds = self._by_example or any(rule.semantic_texts for rule in self.rules)
         """Whether scoring a run may need embeddings."""
 
-    def select(self, context: RuleContext, scope: str = "run", *, shadow: bool = False) -> CompiledRule | None:
-        """Returns the first rule of this scope that matches, among the shadow rules if ``shadow`` is set."""
-        return self._indexes[scope, shadow].select(context)
+    def select(
+        self,
+        context: RuleContext,
+        scope: str = "run",
+        *,
+        shadow: bool = False,
+        unknown: frozenset[str] = frozenset(),
+    ) -> CompiledRule | None:
+        """Returns the first rule of this scope that matches, among the shadow rules if ``shadow`` is set.
+
+        What the run has of the keys that are ``unknown`` may be anything: the first rule that may match is returned.
+        """
+        return self._indexes[scope, shadow].select(context, unknown)
 
     def closest(self, context: RuleContext, scope: str) -> tuple[CompiledRule, list[str]] | None:
         """Returns the rule that comes closest to a run that none of this scope matches, and the keys in which they differ."""

@@ -22,6 +22,7 @@ from collector.scoring.failures import anchor_of, failed_run
 from collector.scoring.verdict import Verdict
 from scorers import CompiledRule, Doubt, RuleContext, RuleSet
 
+_NOTHING_UNKNOWN = frozenset[str]()
 _WHOLE_TRACE = b""  # in place of an anchor: the verdict on a whole trace
 _TRUNCATED = Doubt(
     "truncated",
@@ -266,19 +267,29 @@ def _has_fail(verdicts: Sequence[Verdict]) -> bool:
     return False
 
 
-def _is_rule_unknown(run: Run, rules: RuleSet, scope: str) -> bool:
-    """Whether a missing span above the run may carry what selects its rule."""
-    if not any(doubt.name == "unknown_route" for doubt in run.trajectory.doubts):
-        return False
-    by_route = run.route is None and rules.matches_by("route", scope)
-    return by_route or (rules.matches_by("tenant", scope) and tenant_of(run) is None)
+def _unknown_keys(run: Run) -> frozenset[str]:
+    """Returns what rules match that the run lacks, and a span that was not received may carry."""
+    unknown = set[str]()
+    for doubt in run.trajectory.doubts:
+        if doubt.name == "unknown_route":
+            unknown.update(("route", "tenant"))
+        elif doubt.name == "missing_anchor":  # who the agent is, only its own span tells
+            unknown.add("agent")
+    if not unknown:  # nearly always
+        return _NOTHING_UNKNOWN
+    known = context_of(run)
+    return frozenset([key for key in unknown if getattr(known, key) is None])
 
 
 def _rules_for(run: Run, rules: RuleSet, scope: str) -> _Selected:
-    if _is_rule_unknown(run, rules, scope):
-        return _Selected(is_unknown=True)
-    context = context_of(run)
+    context, unknown = context_of(run), _unknown_keys(run)
     active, shadow = rules.select(context, scope), rules.select(context, scope, shadow=True)
+    if unknown:
+        # A rule that comes first may be the one: to be scored by the next would be an accident.
+        if rules.select(context, scope, shadow=True, unknown=unknown) is not shadow:
+            shadow = None
+        if rules.select(context, scope, unknown=unknown) is not active:
+            return _Selected(None, shadow, is_unknown=True)
     return _Selected(active, shadow, closest=rules.closest(context, scope) if active is None else None)
 
 

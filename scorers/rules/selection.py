@@ -126,26 +126,27 @@ class RuleIndex(Generic[R]):
             else:
                 self._always.append(position)
 
-    def select(self, context: RuleContext) -> R | None:
-        """Returns the first rule that matches; None if none does."""
+    def select(self, context: RuleContext, unknown: frozenset[str] = frozenset()) -> R | None:
+        """Returns the first rule that matches; None if none does. What of the keys is ``unknown`` may be anything."""
         if not self._rules:
             return None
-        if self._reads_attributes:
-            return self._select(context)
+        if self._reads_attributes or unknown:
+            return self._select(context, unknown)
         # Runs repeat themselves: few ask for anything that none before them had.
         key = (context.route, context.intent, context.agent, context.service, context.tenant)
         if key in self._selected:
             return self._selected[key]
-        found = self._select(context)
+        found = self._select(context, unknown)
         if sum([len(text) for text in key if text is not None]) <= MAX_LENGTH:
             if len(self._selected) >= MAX_SELECTED:
                 self._selected.clear()
             self._selected[key] = found
         return found
 
-    def _select(self, context: RuleContext) -> R | None:
-        for at in self.candidates(context):
-            if self._rules[at].match(context):
+    def _select(self, context: RuleContext, unknown: frozenset[str]) -> R | None:
+        for at in self.candidates(context, unknown):
+            match = self._rules[at].match
+            if unknown.issuperset(match.differing(context)) if unknown else match(context):
                 return self._rules[at]
         return None
 
@@ -154,13 +155,15 @@ class RuleIndex(Generic[R]):
         tried = [(rule, rule.match.differing(context)) for rule in self._rules[:MAX_TRIED]]
         return min(tried, key=lambda one: len(one[1]), default=None)
 
-    def candidates(self, context: RuleContext) -> list[int]:
+    def candidates(self, context: RuleContext, unknown: frozenset[str] = frozenset()) -> list[int]:
         """Returns the positions of the rules that are tested, in order."""
         found = list(self._always)
         for key, places in self._keys_of(context):
             of_attribute, name = key
             value = context.attributes.get(name) if of_attribute else getattr(context, name)
-            if value is not None:
+            if name in unknown and not of_attribute:
+                found += places.positions
+            elif value is not None:
                 places.find(_as_text(value)[:MAX_ATTRIBUTE], found)
         found.sort()
         return found
@@ -178,6 +181,8 @@ class _Places:
     """Rules by what one key must be, begin with or contain."""
 
     def __init__(self) -> None:
+        self.positions: list[int] = []
+        """Of all rules there are."""
         self._whole: dict[str, list[int]] = {}
         self._beginnings: dict[str, list[int]] = {}
         self._parts: dict[str, list[int]] = {}
@@ -187,6 +192,7 @@ class _Places:
     def add(self, place: _Place, position: int) -> None:
         tables = {"whole": self._whole, "beginning": self._beginnings, "part": self._parts}
         tables[place.where].setdefault(place.text, []).append(position)
+        self.positions.append(position)
         if place.where != "whole":
             (self._lengths if place.where == "beginning" else self._part_lengths).add(len(place.text))
 

@@ -197,6 +197,31 @@ def test_a_run_whose_route_never_came_is_left_unscored_until_it_does(tmp_path: P
     assert [(verdict.rule, verdict.revision) for verdict in bench.verdicts[1:]] == [("chat", 1)]
 
 
+BY_AGENT = """
+rules:
+  - {name: admin, match: {agent: "admin-*"}, expect: {sequence: [find_user, delete_user]}}
+  - {name: others, match: {}, expect: {forbid: ["delete_*"]}}
+"""
+
+
+def test_calls_of_an_agent_whose_span_is_missing_are_not_judged_by_the_rule_for_all_others(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, BY_AGENT, traces=WAITING)
+    bench.send(data.tool(2, 1, "find_user", 0.1), data.tool(3, 1, "delete_user", 0.2))
+    bench.wait(31)
+    assert [(verdict.rule, verdict.unscored_reason) for verdict in bench.verdicts] == [(None, "unknown_route")]
+    assert bench.value("runs_unscored_total", reason="unknown_route", route="", agent="") == 1
+    bench.send(data.agent(1, name="admin-bot"))
+    bench.wait(CONFIRM)
+    assert [(verdict.rule, verdict.label) for verdict in bench.verdicts[1:]] == [("admin", "pass")]
+
+
+def test_calls_in_a_trace_of_no_agent_are_judged_by_the_rule_for_all_others(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, BY_AGENT, traces=WAITING)
+    bench.send(data.tool(2, 1, "find_user", 0.1), data.tool(3, 1, "delete_user", 0.2), data.span(1))
+    bench.wait(CONFIRM + 0.5)
+    assert [(verdict.rule, verdict.label) for verdict in bench.verdicts] == [("others", "fail")]
+
+
 def test_a_caller_in_another_process_is_waited_for_as_long_as_a_fail(tmp_path: Path) -> None:
     bench = Bench(tmp_path, ROUTED.replace("{sequence: []}", "{max_calls: 5}"), traces=WAITING)
     run = data.agent(1, parent=9)

@@ -121,6 +121,36 @@ def test_no_rule_is_chosen_while_the_span_that_may_name_its_route_is_missing(
     assert (verdict.rule, verdict.unscored_reason) == ("rule-1" if reason is None else None, reason)
 
 
+@pytest.mark.parametrize(
+    ("rule", "run", "expected"),
+    [
+        ({"match": {"agent": "admin-*"}}, {}, (None, "unknown_route")),
+        ({"match": {"agent": "admin-*"}, "shadow": True}, {}, ("rule-1", None)),
+        ({"match": {"agent": "admin-*", "service": "other"}}, {}, ("rule-1", None)),
+        ({"match": {"agent": "admin-*", "service": "shop"}}, {}, (None, "unknown_route")),
+        ({"match": {"agent": "admin-*"}, "scope": "trace"}, {}, ("rule-1", None)),
+        ({"match": {"agent": "admin-*"}}, {"agent": "helper"}, ("rule-1", None)),
+        ({"match": {"agent": "admin-*"}}, {"doubts": []}, ("rule-1", None)),
+        ({"match": {"service": "shop"}, "expect": {"forbid": ["a"]}}, {}, ("rule-0", None)),
+    ],
+    ids=str,
+)
+def test_no_rule_is_chosen_after_one_that_only_the_missing_agent_could_match(
+    rule: dict[str, Any], run: dict[str, Any], expected: tuple[str | None, str | None]
+) -> None:
+    rule_set = rules(rule, {"expect": {"forbid": ["a"]}})
+    verdict = score(rule_set, run_of("a", **{"agent": None, "doubts": ["missing_anchor"], **run}))[0]
+    assert (verdict.rule, verdict.unscored_reason) == expected
+
+
+def test_a_shadow_rule_that_only_the_missing_agent_could_match_displaces_none_and_is_not_replaced() -> None:
+    rule_set = rules({"match": {"agent": "admin-*"}, "shadow": True}, {"shadow": True}, {})
+    run = run_of("a", "b", agent=None, doubts=["missing_anchor"])
+    assert [(verdict.rule, verdict.shadow) for verdict in score(rule_set, run)] == [("rule-2", False)]
+    known = run_of("a", "b", doubts=["missing_anchor"])
+    assert names(score(rule_set, known)) == ["rule-2", "rule-1"]
+
+
 def test_arguments_that_were_not_captured_are_named_where_the_rule_constrains_them() -> None:
     sequence = [{"tool": "a", "arguments": {"city": "Oslo"}}, "b"]
     (verdict,) = score(rules({"expect": {"sequence": sequence}}), run_of("a", "b"))

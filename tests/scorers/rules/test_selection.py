@@ -189,6 +189,33 @@ def test_a_lookup_tests_few_of_many_rules(match: Callable[[int], dict[str, Any]]
     assert tested == [7]
 
 
+@pytest.mark.parametrize(
+    ("known", "unknown", "first"),
+    [
+        ({"service": "shop"}, ["agent"], "r1"),
+        ({"service": "other"}, ["agent"], "r4"),
+        ({"service": "other", "agent": "admin-1"}, ["route"], "r0"),
+        ({"service": "shop", "route": "/chat"}, ["agent", "tenant"], "r1"),
+        ({"service": "other", "route": "/chat"}, ["agent", "tenant"], "r2"),
+        ({"service": "other", "route": "/chat"}, ["tenant"], "r2"),
+        ({"service": "other", "route": "/else"}, ["tenant", "intent"], "r4"),
+        ({"service": "other"}, [], "r4"),
+    ],
+    ids=str,
+)
+def test_a_rule_may_match_by_keys_that_are_unknown(known: dict[str, Any], unknown: list[str], first: str) -> None:
+    asked: list[dict[str, Any]] = [
+        {"agent": "admin-*", "route": "/admin"},
+        {"agent": {"regex": "^.*$"}, "service": "shop"},
+        {"tenant": "acme", "route": "/chat"},
+        {"attributes": {"agent": "any"}},
+        {},
+    ]
+    found = RuleIndex([Holder(rule) for rule in rules(*asked)]).select(RuleContext(**known), frozenset(unknown))
+    assert found is not None
+    assert found.rule.name == first
+
+
 def test_the_closest_rule_misses_by_the_fewest_keys_and_is_the_first_of_these() -> None:
     asked: list[dict[str, Any]] = [
         {"route": "/a", "agent": "shop"},
