@@ -135,12 +135,14 @@ class Pipeline:
         route, intent = tuple(self._context.route), tuple(self._context.intent)
         user_input = self._user_input or judged or bool(rules.set.intents)
         skew_ns = round(self._context.clock_skew * 1e9)
+        settings = ContextSettings(
+            route, intent, skew_ns, user_input=user_input, content=reads_content, dimensions=self._dimensions,
+            needs_intent=rules.set.reads_intents,
+        )  # fmt: skip
         # Replaced as one object: an evaluation in slices goes on with the one it began with, never with half of each.
         self._traces.rules = Rules(
             rules.set,
-            ContextSettings(
-                route, intent, skew_ns, user_input=user_input, content=reads_content, dimensions=self._dimensions
-            ),
+            settings,
             Scoring(
                 rules.set, skew_ns, self._assembler.was_scored, self.refused.__contains__, self.gaps, self._confirm
             ),

@@ -26,7 +26,7 @@ unreadable_arguments    no pass       arguments that were recorded, constrained 
 unobserved_arguments    -             a rule constrains arguments that were not captured: they matched by name alone
 missing_step            -             as missing_span; but by its messages the run made no further call
 missing_remote_parent   -             the caller, in another process, sent no span: its route or tenant is unknown
-unknown_route           no verdict    a missing span of this process may carry the route that selects the rule
+unknown_route           no verdict    a missing span of this process may carry the route or intent that selects the rule
 ======================  ============  ==========================================================================
 """
 

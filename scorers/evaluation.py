@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -302,9 +302,7 @@ class RuleSet:
             raise RuleError([Problem((), f"two rules are named {name}") for name in duplicates])
         self.digest = sha256("".join(rule.digest for rule in self.rules).encode()).hexdigest()[:12]
         self._scopes = frozenset(rule.rule.scope for rule in self.rules)  # looked up for each trace
-        self._match_keys = frozenset(
-            (rule.rule.scope, key) for rule in self.rules for key in rule.rule.match.model_fields_set
-        )
+        self._routed_scopes = frozenset(rule.rule.scope for rule in self.rules if rule.rule.match.route is not None)
         # Here, on the thread that loads rules, since the event loop asks for them when it takes these over.
         self._has_judges = any(rule.judges for rule in self.rules)
         self.attributes = frozenset(key for rule in self.rules for key in rule.rule.match.attributes)
@@ -317,6 +315,8 @@ class RuleSet:
         }
         self.reads_definitions = any(rule.rule.schema_ is not None for rule in self.rules)
         """Whether any rule looks at the definitions of tools."""
+        self.reads_intents = any(rule.rule.match.intent is not None for rule in self.rules)
+        """Whether any rule matches by the intent."""
         self._find_intent = build_classifier(self.intents, embed)
         # Without embeddings: tells cheaply whether a text has to be embedded at all.
         self._by_expression = build_classifier(self.intents)
@@ -346,9 +346,9 @@ class RuleSet:
         """Whether any rule scores this scope."""
         return scope in self._scopes
 
-    def matches_by(self, key: Literal["route", "tenant"], scope: str) -> bool:
-        """Whether a rule of this scope matches by this key, which a span above the run may carry."""
-        return (scope, key) in self._match_keys
+    def matches_by_route(self, scope: str) -> bool:
+        """Whether any rule of this scope matches by the route."""
+        return scope in self._routed_scopes
 
     def has_judges(self) -> bool:
         """Whether any rule has a scorer that asks a model."""

@@ -33,6 +33,8 @@ class ContextSettings:
     """Whether the agent's outputs and tool definitions are needed."""
     dimensions: Sequence[str] = ()
     """Attributes that are taken from a run's model requests where neither its anchor nor its resource has them."""
+    needs_intent: bool = False
+    """Whether a span that may carry a run's intent is waited for, as one that may carry its route always is."""
 
 
 @dataclass(slots=True, init=False)

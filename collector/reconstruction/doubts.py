@@ -26,8 +26,13 @@ Not `uncertain_owner`: if a span of this process would settle it, that is missin
 _MAX_NAMED: Final = 3  # tools in a sentence
 
 
-def run_doubts(run: RunSpans, calls: Sequence[DraftCall], context: RunContext, lost: frozenset[bytes]) -> list[Doubt]:
-    """Returns what is open about the run as a whole. ``lost`` are missing spans of the trace that may be calls."""
+def run_doubts(
+    run: RunSpans, calls: Sequence[DraftCall], context: RunContext, lost: frozenset[bytes], *, needs_intent: bool
+) -> list[Doubt]:
+    """Returns what is open about the run as a whole. ``lost`` are missing spans of the trace that may be calls.
+
+    With ``needs_intent`` it is open which intent the run has, if a span that may carry it is missing.
+    """
     found: list[Doubt] = []
     if "missing_anchor" in run.incomplete:
         found.append(
@@ -50,8 +55,10 @@ def run_doubts(run: RunSpans, calls: Sequence[DraftCall], context: RunContext, l
         found.append(Doubt("other_traces", sentence="the agent goes on in other traces: score the conversation"))
     elif not calls and _is_silent(run):
         found.append(Doubt("nothing_recorded", sentence="neither tool spans nor the output of a model were recorded"))
-    if run.missing_ancestor and context.route is None:
-        found.append(Doubt("unknown_route", sentence="a span above the run was not received, and may carry its route"))
+    lacks = "route" if context.route is None else "intent" if needs_intent and context.intent is None else ""
+    if run.missing_ancestor and lacks:
+        sentence = f"a span above the run was not received, and may carry its {lacks}"
+        found.append(Doubt("unknown_route", sentence=sentence))
     elif run.has_unseen_caller and context.route is None:
         found.append(Doubt("missing_remote_parent", sentence="the caller, in another process, sent no span"))
     return found

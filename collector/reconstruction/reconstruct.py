@@ -173,7 +173,8 @@ def _rebuild(
         if run_spans.anchor is not None and run_spans.anchor.remote_parent:
             run_spans.has_unseen_caller = ancestry.has_unseen_caller(run_spans.anchor)
         checkpoint()
-        doubts = run_doubts(run_spans, calls, context, unexplained[at]) + call_doubts(calls, unordered)
+        doubts = run_doubts(run_spans, calls, context, unexplained[at], needs_intent=settings.needs_intent)
+        doubts += call_doubts(calls, unordered)
         runs.append(Run(
             trace_id, run_spans.anchor_id, None if run_spans.parent is None else run_spans.parent.anchor_id,
             context.agent, context.conversation_id, context.route, context.intent, context.user_input, context.response_id,

@@ -71,7 +71,7 @@ def tried_lines(row: Row) -> Iterator[str]:
     if not row["rules_tried"]:
         yield f"  there are none of scope {row['scope']}"
     if row["is_rule_unknown"]:
-        yield "  none is chosen: a missing span may carry the route, tenant or agent that chooses it"
+        yield "  none is chosen: a missing span may carry the route, intent, tenant or agent that chooses it"
         return
     for tried in row["rules_tried"]:
         name = shorten(tried["rule"])

@@ -57,7 +57,7 @@ class Scored:
             for evaluation in verdict.evaluations:
                 if evaluation.score.label != "pass":
                     return True
-            if "missing_remote_parent" in verdict.doubts and rules.matches_by("route", verdict.scope):
+            if "missing_remote_parent" in verdict.doubts and rules.matches_by_route(verdict.scope):
                 return True
         return False
 
@@ -272,7 +272,7 @@ def _unknown_keys(run: Run) -> frozenset[str]:
     unknown = set[str]()
     for doubt in run.trajectory.doubts:
         if doubt.name == "unknown_route":
-            unknown.update(("route", "tenant"))
+            unknown.update(("route", "intent", "tenant"))
         elif doubt.name == "missing_anchor":  # who the agent is, only its own span tells
             unknown.add("agent")
     if not unknown:  # nearly always

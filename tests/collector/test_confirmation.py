@@ -197,6 +197,48 @@ def test_a_run_whose_route_never_came_is_left_unscored_until_it_does(tmp_path: P
     assert [(verdict.rule, verdict.revision) for verdict in bench.verdicts[1:]] == [("chat", 1)]
 
 
+BY_INTENT = """
+rules:
+  - {name: refund, match: {intent: refund}, expect: {sequence: [look_up, refund]}}
+  - {name: others, match: {}, expect: {forbid: [refund]}}
+"""
+REFUND = (
+    data.tool(2, 1, "look_up", 0.1),
+    data.tool(3, 1, "refund", 0.2),
+    data.agent(1, parent=9, rightcall__route="/chat"),
+)
+WORKFLOW = data.span(
+    9, name="invoke_workflow", gen_ai__operation__name="invoke_workflow", gen_ai__workflow__name="refund"
+)
+
+
+def test_a_run_whose_intent_may_be_on_its_way_is_not_scored_by_another_rule(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, BY_INTENT, traces=WAITING)
+    bench.send(*REFUND)
+    bench.wait(CONFIRM + 1)
+    assert bench.verdicts == []
+    bench.send(WORKFLOW)
+    bench.wait(SETTLE + 0.5)
+    assert [(verdict.rule, verdict.label) for verdict in bench.verdicts] == [("refund", "pass")]
+
+
+def test_a_run_whose_intent_never_came_is_left_unscored_until_it_does(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, BY_INTENT, traces=WAITING)
+    bench.send(*REFUND)
+    bench.wait(31)
+    assert [(verdict.rule, verdict.doubts) for verdict in bench.verdicts] == [(None, ("unknown_route",))]
+    bench.send(WORKFLOW)
+    bench.wait(CONFIRM)
+    assert [(verdict.rule, verdict.revision) for verdict in bench.verdicts[1:]] == [("refund", 1)]
+
+
+def test_an_intent_that_no_rule_looks_at_is_not_waited_for(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, BY_INTENT.replace("{intent: refund}", "{route: /chat}"), traces=WAITING)
+    bench.send(*REFUND)
+    bench.wait(SETTLE + 0.5)
+    assert [(verdict.rule, verdict.label, verdict.doubts) for verdict in bench.verdicts] == [("refund", "pass", ())]
+
+
 BY_AGENT = """
 rules:
   - {name: admin, match: {agent: "admin-*"}, expect: {sequence: [find_user, delete_user]}}

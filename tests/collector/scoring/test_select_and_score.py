@@ -108,6 +108,8 @@ def test_what_was_seen_may_suffice_for_a_fail() -> None:
     [
         ({"route": "/chat"}, {}, "unknown_route"),
         ({"tenant": "blue"}, {"route": "/chat"}, "unknown_route"),
+        ({"intent": "refund"}, {"route": "/chat"}, "unknown_route"),
+        ({"intent": "refund"}, {"route": "/chat", "intent": "other"}, None),
         ({"agent": "other"}, {}, None),
         ({"route": "/chat"}, {"route": "/else"}, None),
         ({"tenant": "blue"}, {"attributes": {"tenant.id": "green"}}, None),
