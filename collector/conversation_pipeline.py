@@ -45,11 +45,11 @@ class ConversationPipeline:
         for run in runs:
             conversation, added = self._conversations.add(run, now)
             if self._journal is not None:
-                self._journal.add_run(conversation, run, added)
+                self._journal.conversations.add_run(conversation, run, added)
         # Remembered ones give way first: they have their verdict, and lose only the chance of a revision.
         evicted = self._conversations.evict_remembered()
         if self._journal is not None:
-            self._journal.evict_conversations(evicted)
+            self._journal.conversations.evict(evicted)
         while (oldest := self._conversations.over_limit()) is not None:
             self._conclude(oldest, "evicted")
 
@@ -95,7 +95,7 @@ class ConversationPipeline:
             self._telemetry.child(self._telemetry.conversations, release).inc()
         evicted = self._conversations.close(conversation, release)
         if self._journal is not None:
-            self._journal.close_conversation(conversation, evicted)
+            self._journal.conversations.close(conversation, evicted)
         # A restart forgets which ones were evicted.
         if release == "evicted" and self._conversations.collected_from is not None:
             self._record_collecting(self._clock.wall_ns())
@@ -103,4 +103,4 @@ class ConversationPipeline:
 
     def _record_collecting(self, since_ns: int | None) -> None:
         if self._journal is not None:
-            self._journal.record_collecting(since_ns)
+            self._journal.conversations.record_collecting(since_ns)

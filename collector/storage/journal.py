@@ -2,10 +2,9 @@
 
 A request leaves one record for each open trace in it (its GenAI spans, the parent links of all its spans) and one for all
 traces in which no agent was seen yet (links and roots, which matter if an agent shows up later); its large resources and
-scopes are shared by these. A finished trace leaves a
-tombstone: the ids of its spans, so that a repeated one is recognised, and the anchors that have a verdict. A conversation
-leaves a record for each run, and one that says whether it has its verdict. What casts doubt on traces is recorded as well: from
-when on they were seen, and which opened without a part that was forgotten; ``unreceived`` has the rest of that.
+scopes are shared by these. A finished trace leaves a tombstone: the ids of its spans, so that a repeated one is recognised, and
+the anchors that have a verdict. What casts doubt on traces is recorded as well: from when on they were seen, and which opened
+without a part that was forgotten; ``unreceived`` has the rest of that. The rows of conversations are in `conversation_rows`.
 
 Records are deleted, and the tombstone is written, in the transaction that queues the trace's annotated spans and events:
 until then nothing of them has left, so that verdicts made again after a crash are the first anybody sees. What a tombstone
@@ -19,24 +18,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from collector.assembly.conversations import Added, Conversation, ConversationKey, ConversationRun
 from collector.assembly.seen_from import SeenFrom
 from collector.assembly.trace import Trace
 from collector.otlp.lazy import Envelope
-from collector.storage.records import (
-    RecordKind,
-    SpoolRecord,
-    pack,
-    write_conversation,
-    write_time,
-    write_tombstone,
-)
+from collector.storage.conversation_rows import ConversationRows
+from collector.storage.records import RecordKind, SpoolRecord, pack, write_time, write_tombstone
 from collector.storage.shared_parts import SharedParts
 from collector.storage.spool import Spool
 
 _TRACE_ID_SIZE = 16
 _NO_ENVELOPE = Envelope(b"", b"")
-_STATE = b""  # in place of an anchor: the record of the conversation itself
 
 
 class JournaledScope(NamedTuple):
@@ -78,6 +69,8 @@ class Journal:
     def __init__(self, spool: Spool, is_open: Callable[[bytes], bool], context_lifetime: float) -> None:
         self._spool, self._is_open, self._lifetime = spool, is_open, context_lifetime
         self._shared = SharedParts(spool)
+        self.conversations = ConversationRows(spool)
+        """Changed by the next commit."""
         self._rows: dict[bytes, list[int]] = {}  # inbox rows of open traces
         self._context: dict[int, _ContextRow] = {}
         self._next_sweep = 0.0
@@ -86,12 +79,9 @@ class Journal:
         self._unwritten: dict[int, _ClosedTrace] = {}  # both of them, by row of the tombstone
         self._tombstones: dict[bytes, int] = {}  # latest row of each remembered or reopened trace
         self._evicted: list[int] = []  # tombstones to delete
-        self._conversations: dict[ConversationKey, dict[bytes, int]] = {}  # rows by anchor
-        self._changes: list[Callable[[], None]] = []  # to conversations
         self._begun: dict[bytes, int] = {}  # rows read back that tell of traces that are to open
         self._period: list[int] = []  # rows read back last that say from when on traces were seen
         self._period_counts = False  # whether there are records that follow them
-        self._collecting: list[int] = []  # rows that say since when their runs are collected: one or none
 
     # ---- open traces
 
@@ -250,55 +240,7 @@ class Journal:
             self._delete_records([row for closed in sent for row in closed.rows])
         if tombstones:
             self._spool.delete("finished", tombstones)
-        # Written with the end of the traces that the runs come from, so that a crash between the two loses none.
-        changes, self._changes = self._changes, []
-        for change in changes:
-            change()
-
-    # ---- conversations, all written by the next commit
-
-    def add_run(self, conversation: Conversation, run: ConversationRun, added: Added) -> None:
-        """Record what became of a run."""
-        if added is Added.STORED:
-            self._changes.append(partial(self._replace, run.key, run.anchor, RecordKind.RUN, run.record))
-            # Of one that was forgotten before, this tells after a restart.
-            if conversation.truncated and len(conversation.runs) == 1:
-                self._store_state(conversation)
-        elif added is Added.TRUNCATED:
-            self._store_state(conversation)
-
-    def close_conversation(self, conversation: Conversation, evicted: Sequence[Conversation]) -> None:
-        """Record that a conversation has its verdict, and that others are not remembered any more."""
-        if conversation not in evicted:
-            self._store_state(conversation)
-        self.evict_conversations(evicted)
-
-    def evict_conversations(self, evicted: Iterable[Conversation]) -> None:
-        """Delete the records of these conversations."""
-        self._changes += [partial(self._delete, conversation.key) for conversation in evicted]
-
-    def record_collecting(self, since_ns: int | None) -> None:
-        """Record since when all runs are collected, at once; None if none are."""
-        self._spool.delete("inbox", self._collecting)
-        self._collecting.clear()
-        if since_ns is not None:
-            self._collecting.append(self._spool.store(RecordKind.COLLECTED_FROM, write_time(since_ns)))
-
-    def _store_state(self, conversation: Conversation) -> None:
-        record = write_conversation(conversation)
-        self._changes.append(partial(self._replace, conversation.key, _STATE, RecordKind.CONVERSATION, record))
-
-    def _replace(self, key: ConversationKey, anchor: bytes, kind: RecordKind, record: bytes) -> None:
-        self._hold(key, anchor, self._spool.store(kind, record))
-
-    def _hold(self, key: ConversationKey, anchor: bytes, row: int) -> None:
-        rows = self._conversations.setdefault(key, {})
-        if anchor in rows:
-            self._spool.delete("inbox", [rows[anchor]])
-        rows[anchor] = row
-
-    def _delete(self, key: ConversationKey) -> None:
-        self._spool.delete("inbox", self._conversations.pop(key, {}).values())
+        self.conversations.commit()
 
     # ---- after a restart
 
@@ -350,16 +292,6 @@ class Journal:
         """Take over a part that was read back."""
         self._shared.restore(row, part)
 
-    def restored_run(self, run: ConversationRun, row: int) -> None:
-        """Take over the record of a run of a conversation."""
-        self._hold(run.key, run.anchor, row)
-
-    def restored_state(self, key: ConversationKey, row: int, evicted: Iterable[Conversation]) -> None:
-        """Take over the record of a conversation; ``evicted`` are those not remembered any more because of it."""
-        self._hold(key, _STATE, row)
-        for conversation in evicted:
-            self._delete(conversation.key)
-
     def restored_begun(self, trace_id: bytes, row: int) -> None:
         """Take over the record that a trace which is about to open lacks an earlier part."""
         self._begun[trace_id] = row
@@ -374,10 +306,6 @@ class Journal:
         if not self._period_counts:
             self._spool.delete("inbox", self._period)
         self._period, self._period_counts = [], False
-
-    def restored_collecting(self, row: int) -> None:
-        """Take over the record of since when runs are collected."""
-        self._collecting.append(row)
 
     def discard(self, row: int) -> None:
         """Delete a record that is of no use."""

@@ -136,14 +136,14 @@ class Recovery:
         if kind == RecordKind.CONVERSATION:
             key, revision, truncated, is_over = read_conversation(packed)
             evicted = self._conversations.restore_state(key, revision, now, truncated=truncated, is_over=is_over)
-            self._journal.restored_state(key, row, evicted)
+            self._journal.conversations.restored_state(key, row, evicted)
         elif kind == RecordKind.RUN:
             run = restore(packed)
             self._conversations.restore_run(run, now)
-            self._journal.restored_run(run, row)
+            self._journal.conversations.restored_run(run, row)
         elif kind == RecordKind.COLLECTED_FROM:
             self._conversations.collected_from = read_time(packed)
-            self._journal.restored_collecting(row)
+            self._journal.conversations.restored_collecting(row)
         elif kind in (RecordKind.READY, RecordKind.JOINING):
             self._restore_period(kind, row, read_time(packed))
         elif kind == RecordKind.BEGUN:

@@ -68,7 +68,7 @@ class Journaled:
 
     def add(self, number: int, now: float, of: ConversationKey | None = None, calls: int = 1) -> None:
         added = run(number, of or key(), calls)
-        self._journal.add_run(*self._add(added, now))
+        self._journal.conversations.add_run(*self._add(added, now))
 
     def _add(self, added: ConversationRun, now: float) -> tuple[Conversation, ConversationRun, Any]:
         conversation, outcome = self.table.add(added, now)
@@ -77,7 +77,7 @@ class Journaled:
     def close_due(self, now: float) -> list[tuple[Conversation, str]]:
         found = list(self.table.due(now))
         for conversation, release in found:
-            self._journal.close_conversation(conversation, self.table.close(conversation, release))
+            self._journal.conversations.close(conversation, self.table.close(conversation, release))
         return found
 
     def records(self) -> list[tuple[int, bytes]]:
@@ -170,7 +170,7 @@ def test_each_run_and_the_verdict_have_one_record_across_restarts(journaled: Cal
     life.add(3, 301)
     (conversation,) = life.table.open()
     assert (conversation.revision, conversation.calls, len(conversation.runs)) == (2, 4, 3)
-    life._journal.close_conversation(conversation, life.table.close(conversation, "evicted"))
+    life._journal.conversations.close(conversation, life.table.close(conversation, "evicted"))
     assert life.records() == []
 
 
