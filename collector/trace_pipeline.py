@@ -28,7 +28,7 @@ from collector.reconstruction.turns import awaited_span, next_turn, past_of
 from collector.results.results import EnvelopedItems, Results, resource_of
 from collector.resumable import Resumable
 from collector.scoring.conversations import collect
-from collector.scoring.select_and_score import Scored, Scoring, arguments_to_embed, words_to_embed
+from collector.scoring.select_and_score import NO_PARTS, Scored, Scoring, arguments_to_embed, parts_of, words_to_embed
 from collector.scoring.verdict import Verdict
 from collector.storage.journal import Journal
 from collector.verdict_output import VerdictOutput
@@ -286,7 +286,8 @@ class TracePipeline:
             if not isinstance(due, str) and rules.set.embeds and (seconds := self._wait_for_texts(runs, rules.set)):
                 evaluation.embedded_in = seconds
                 return evaluation
-            scored = rules.scoring.verdicts_of(trace, runs, evaluation.release, evaluation.started)
+            parts = parts_of(trace, runs) if turn is None else NO_PARTS
+            scored = rules.scoring.verdicts_of(trace, runs, evaluation.release, evaluation.started, parts)
             # A batch processor of another process may hold a span for seconds that would turn this fail into a pass.
             if due is Due.SETTLED and self._confirms and scored.may_change(rules.set):
                 evaluation.wait, evaluation.unconfirmed = "confirm", (rules, runs, scored, past)
@@ -302,7 +303,7 @@ class TracePipeline:
         trace, evaluation.runs, evaluation.scored, evaluation.past = evaluation.trace, runs, scored, past
         evaluation.spans, evaluation.events = self._results.of_trace(trace, scored.verdicts)
         if rules.collects_runs:
-            evaluation.collected = list(collect(trace, runs, scored.verdicts))
+            evaluation.collected = list(collect(trace, runs, scored))
         return evaluation
 
     def _failed(self, evaluation: _Evaluation, runs: Sequence[Run], error: Exception) -> _Evaluation:
@@ -348,7 +349,7 @@ class TracePipeline:
         self._export(export, evaluation)
 
     def _record(self, trace: Trace, evaluation: _Evaluation) -> HeldExport:
-        self._output.record(trace, evaluation.scored.given, self._clock.now() - evaluation.started)
+        self._output.record(trace, evaluation.scored, self._clock.now() - evaluation.started)
         export = HeldExport(trace.trace_id, evaluation.spans, evaluation.events)
         if self.rules.submits:
             resource = partial(resource_of, evaluation.trace)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from collector.assembly.trace import Given, Trace
+from collector.assembly.trace import Trace
 from collector.clock import Clock
 from collector.delivery.hold import HeldExport, HoldQueue
 from collector.judging.queue import JudgeQueue
@@ -14,6 +14,7 @@ from collector.otlp.structure import Envelope
 from collector.results.results import EnvelopedItems, Results
 from collector.results.span_attributes import judged_attributes
 from collector.results.verdict_counter import VerdictCounter
+from collector.scoring.select_and_score import Scored
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
 
@@ -43,11 +44,11 @@ class VerdictOutput:
         self._counter = VerdictCounter(telemetry)
         self._seconds: list[float] = []
 
-    def record(self, trace: Trace, given: Mapping[bytes, Given], seconds: float) -> None:
+    def record(self, trace: Trace, scored: Scored, seconds: float) -> None:
         """Record in a trace the verdicts that were given in that time, and count those that revise an earlier one."""
         self._seconds.append(seconds)
-        for anchor, verdict in given.items():
-            before = trace.verdicts.get(anchor)
+        for anchor, verdict in scored.given.items():
+            before = trace.verdict_before(anchor, scored.parts.get(anchor, ()))
             if before is not None:
                 self._telemetry.child(self._telemetry.verdict_revisions, before.label or "unknown", verdict.label).inc()
             trace.record_verdict(anchor, verdict)

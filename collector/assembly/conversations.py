@@ -51,6 +51,8 @@ class ConversationRun:
     complete: bool
     record: bytes
     start_ns: int
+    parts: tuple[bytes, ...] = ()
+    """Anchors of what was collected before as runs of their own: it replaces them."""
 
     @property
     def size(self) -> int:
@@ -118,9 +120,9 @@ class Conversations:
     def add(self, run: ConversationRun, now: float) -> tuple[Conversation, Added]:
         """Add a run unless a limit is reached. Returns its conversation, and what became of the run."""
         conversation = self._reopen(run.key, now)
-        before = conversation.runs.get(run.anchor)
-        calls = conversation.calls + run.calls - (before.calls if before else 0)
-        runs = len(conversation.runs) + (before is None)
+        replaced = [conversation.runs[anchor] for anchor in (run.anchor, *run.parts) if anchor in conversation.runs]
+        calls = conversation.calls + run.calls - sum([before.calls for before in replaced])
+        runs = len(conversation.runs) + 1 - len(replaced)
         if runs > self._config.max_runs or calls > self._config.max_calls:
             outcome = Added.LEFT_OUT if conversation.truncated else Added.TRUNCATED
             conversation.truncated = True
@@ -235,10 +237,10 @@ class Conversations:
         return Conversation(key, now, now, revision=int(begun), truncated=begun)
 
     def _put(self, conversation: Conversation, run: ConversationRun) -> None:
-        before = conversation.runs.get(run.anchor)
-        if before is not None:
-            conversation.calls -= before.calls
-            self._bytes -= before.size
+        for anchor in (run.anchor, *run.parts):
+            if (before := conversation.runs.pop(anchor, None)) is not None:
+                conversation.calls -= before.calls
+                self._bytes -= before.size
         conversation.runs[run.anchor] = run
         conversation.calls += run.calls
         self._bytes += run.size

@@ -6,7 +6,7 @@ There may be a hundred thousand of these: what most of them never have takes no 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum, auto
 from itertools import islice
@@ -242,6 +242,13 @@ class Trace:
         """Record that a run has its verdict."""
         self.verdicts = self.verdicts or {}
         self.verdicts[anchor] = given
+
+    def verdict_before(self, anchor: bytes, parts: Sequence[bytes]) -> Given | None:
+        """The verdict on the run with this anchor, else the latest on one of its ``parts``; None if there was none."""
+        found = self.verdicts.get(anchor)
+        if found is not None or not parts:  # nearly always
+            return found
+        return max([self.verdicts[part] for part in parts], key=lambda given: given.revision)
 
     def has_verdict_around(self, span: GenAISpan) -> bool:
         """Whether a run around a late span has its verdict. Walks known parents; unknown ones may belong to a new run."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final, get_args
 
@@ -18,7 +18,7 @@ from collector.model.genai_span import Content, Told
 from collector.model.semconv import SERVICE_NAMESPACE
 from collector.reconstruction.judged_run import final_response
 from collector.reconstruction.reconstruct import Run
-from collector.scoring.select_and_score import arguments_to_embed, tenant_of, verdicts_of_conversation
+from collector.scoring.select_and_score import Scored, arguments_to_embed, tenant_of, verdicts_of_conversation
 from collector.scoring.verdict import Verdict
 from scorers import Doubt, FoundIntent, RuleSet, ToolCall, Trajectory
 from scorers.doubts import MORE_CALLS
@@ -33,21 +33,23 @@ _ALL: Final[tuple[Told, ...]] = get_args(Told)
 _DAMAGED = "a run of a conversation is damaged"
 
 
-def collect(trace: Trace, runs: Sequence[Run], verdicts: Iterable[Verdict]) -> Iterator[ConversationRun]:
+def collect(trace: Trace, runs: Sequence[Run], scored: Scored) -> Iterator[ConversationRun]:
     """Yield the runs of a trace that were just scored and belong to a conversation."""
     keys = conversations_of(runs)
     if not keys:
         return
-    for verdict in verdicts:
+    for verdict in scored.verdicts:
         run = verdict.run
         if verdict.scope == "run" and not verdict.shadow and run.span_id in keys:
             envelope = trace.envelope_of(run.span_id)
             resource = b"" if envelope is None else envelope.resource
             complete = verdict.complete or _is_a_part(run)
             record = write(keys[run.span_id], run, resource, complete=complete)
+            parts = tuple([run.trace_id + part for part in scored.parts.get(run.span_id, ())])
             yield ConversationRun(
-                keys[run.span_id], run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, run.start_ns
-            )
+                keys[run.span_id], run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, run.start_ns,
+                parts,
+            )  # fmt: skip
 
 
 def _is_a_part(run: Run) -> bool:

@@ -2,20 +2,22 @@
 
 A run is scored by the first rule of scope ``run`` that matches it, a trace by the first of scope ``trace``, a conversation
 by the first of its scope that matches its first run; shadow rules are selected beside them and never displace them. A run
-that was scored before is scored again only when late spans changed its calls, their order or whether their arguments are
-known, and then as a further revision.
+that was scored before is scored again only when late spans changed its calls, their order, whether their arguments are
+known, or the span that it is anchored at, and then as a further revision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
 
 from collector.assembly.gaps import Gaps
 from collector.assembly.trace import Beginnings, Given, Trace
 from collector.checkpoints import checkpoint
 from collector.model import semconv
-from collector.model.genai_span import NOTHING_HIDDEN, Content
+from collector.model.genai_span import AGENT, NOTHING_HIDDEN, Content
 from collector.reconstruction.reconstruct import Run, join_runs
 from collector.scoring.declared_tools import declared_tools
 from collector.scoring.failures import anchor_of, failed_run
@@ -23,6 +25,7 @@ from collector.scoring.verdict import Verdict
 from scorers import CompiledRule, Doubt, RuleContext, RuleSet
 
 _NOTHING_UNKNOWN = frozenset[str]()
+NO_PARTS: Final[Mapping[bytes, Sequence[bytes]]] = MappingProxyType({})
 _WHOLE_TRACE = b""  # in place of an anchor: the verdict on a whole trace
 _TRUNCATED = Doubt(
     "truncated",
@@ -46,6 +49,8 @@ class Scored:
     def __init__(self) -> None:
         self.verdicts: list[Verdict] = []
         self.given: dict[bytes, Given] = {}
+        self.parts = NO_PARTS
+        """As `parts_of` returned them."""
         self.is_early = False
         """Spans of the trace may still be on their way, and are not waited for."""
 
@@ -79,10 +84,21 @@ class Scoring:
     gaps: Gaps | None = None
     confirm: float = 0.0
 
-    def verdicts_of(self, trace: Trace, runs: Sequence[Run], release: str, now: float) -> Scored:
-        """Returns the verdicts on the runs of a trace that have none yet, or whose calls or rule have changed since."""
+    def verdicts_of(
+        self,
+        trace: Trace,
+        runs: Sequence[Run],
+        release: str,
+        now: float,
+        parts: Mapping[bytes, Sequence[bytes]] = NO_PARTS,
+    ) -> Scored:
+        """Returns the verdicts on the runs of a trace that have none yet, or whose calls or rule have changed since.
+
+        ``parts`` is what ``parts_of`` returns of these runs, if they are all of the trace.
+        """
         scored, beginnings = Scored(), Beginnings(trace)
         scored.is_early = release in _FORCED and now - trace.touched < self.confirm
+        scored.parts = parts
         cut = _runs_with_dropped_spans(trace, runs) if trace.seen else frozenset()
         was_refused = self.was_refused(trace.trace_id)
         for run in runs:
@@ -127,15 +143,15 @@ class Scoring:
         """Returns an error evaluation for each run, for the whole trace if its runs are unknown."""
         scored = Scored()
         for anchor in [run.span_id for run in runs] or [anchor_of(trace)]:
-            before = self._before(trace, anchor)
+            before = self._before(trace, anchor, ())
             revision = 0 if before is None else before.revision + 1
             scored.verdicts.append(failed_run(trace.trace_id, anchor, release, revision, error))
             scored.given[anchor] = Given(revision, label="error")
         return scored
 
-    def _before(self, trace: Trace, key: bytes) -> Given | None:
+    def _before(self, trace: Trace, key: bytes, parts: Sequence[bytes]) -> Given | None:
         """Returns the verdict that was given before; an unknown one if it is remembered only that there was one."""
-        before = trace.verdicts.get(key)
+        before = trace.verdict_before(key, parts)
         return Given(0) if before is None and self.was_scored(trace.trace_id, key) else before
 
     def _score_once(self, scored: Scored, trace: Trace, key: bytes, run: Run, scope: str, release: str) -> None:
@@ -148,8 +164,9 @@ class Scoring:
         )
         # A number, not the calls: it is kept for every finished trace that is remembered. Without the doubts, since a later
         # part of the trace raises some about runs that were whole when they had their verdict.
-        fingerprint = hash((calls, selected.active and selected.active.rule.name))
-        before = self._before(trace, key)
+        # With the anchor, which leaves with the verdict on it: what had one as a part has another as a whole.
+        fingerprint = hash((key, calls, selected.active and selected.active.rule.name))
+        before = self._before(trace, key, scored.parts.get(key, ()))
         if before is not None and before.fingerprint == fingerprint:
             return
         revision = 0 if before is None else before.revision + 1
@@ -169,18 +186,54 @@ def verdict_of_run(run: Run, rules: RuleSet) -> Verdict:
     return next(_score(run, _rules_for(run, rules, "run"), "run", "end_of_input", 0))
 
 
+def parts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[bytes, Sequence[bytes]]:
+    """Returns the anchors of what had verdicts as runs of their own and is a part of one of ``runs``, all of the trace.
+
+    A run is anchored at its earliest span until that of its agent comes, and an agent's span may turn out to be inside another
+    of the same run.
+    """
+    # Of spans that were dropped it is not known which were agents: these had runs of their own.
+    if not trace.verdicts or trace.seen:  # nearly always
+        return NO_PARTS
+    anchors = {run.span_id for run in runs}
+    former = [anchor for anchor in trace.verdicts if anchor not in anchors and anchor != _WHOLE_TRACE]
+    if not former:
+        return NO_PARTS
+    nearest = _nearest_runs(trace, anchors, former)
+    agentless = next((anchor for anchor in anchors if not _is_agent(trace, anchor)), b"")
+    found: dict[bytes, list[bytes]] = {}
+    for anchor in former:
+        # What no agent is around is one run, wherever that is anchored.
+        whole = nearest[anchor] or (b"" if _is_agent(trace, anchor) else agentless)
+        if whole:
+            found.setdefault(whole, []).append(anchor)
+    return found
+
+
+def _is_agent(trace: Trace, anchor: bytes) -> bool:
+    span = trace.spans.get(anchor)
+    return span is not None and span.role is AGENT
+
+
 def _runs_with_dropped_spans(trace: Trace, runs: Sequence[Run]) -> frozenset[bytes]:
     """Returns the anchors of the runs below which there are spans of which only the ids are known."""
-    parents, anchors, visited = trace.parents(), {run.span_id for run in runs}, set[bytes]()
-    found = set[bytes]()
-    for key in trace.seen:
-        at = key if isinstance(key, bytes) else b""  # a log record is below nothing
-        while at and at not in visited and at not in anchors:
-            visited.add(at)
+    # Not those of log records, which are below nothing.
+    dropped = [key for key in trace.seen if isinstance(key, bytes)]
+    nearest = _nearest_runs(trace, {run.span_id for run in runs}, dropped)
+    return frozenset([nearest[key] for key in dropped]) - {b""}
+
+
+def _nearest_runs(trace: Trace, anchors: Iterable[bytes], span_ids: Iterable[bytes]) -> Mapping[bytes, bytes]:
+    """Returns for each span, and those above it, the anchor that it is or is nearest below, b"" if there is none."""
+    parents, nearest = trace.parents(), {anchor: anchor for anchor in anchors}
+    for span_id in span_ids:
+        path, at = list[bytes](), span_id
+        while at and at not in nearest:
+            path.append(at)
+            nearest[at] = b""  # for now, and where parents form a ring
             at = parents.get(at, b"")
-        if at in anchors:
-            found.add(at)
-    return frozenset(found)
+        nearest.update(dict.fromkeys(path, nearest.get(at, b"")))
+    return nearest
 
 
 def _add_doubt(run: Run, doubt: Doubt) -> None:

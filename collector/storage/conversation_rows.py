@@ -28,6 +28,7 @@ class ConversationRows:
         """Record what became of a run."""
         if added is Added.STORED:
             self._changes.append(partial(self._replace, run.key, run.anchor, RecordKind.RUN, run.record))
+            self._changes += [partial(self._remove, run.key, part) for part in run.parts]
             # Of one that was forgotten before, this tells after a restart.
             if conversation.truncated and len(conversation.runs) == 1:
                 self._store_state(conversation)
@@ -65,10 +66,12 @@ class ConversationRows:
         self._hold(key, anchor, self._spool.store(kind, record))
 
     def _hold(self, key: ConversationKey, anchor: bytes, row: int) -> None:
-        rows = self._rows.setdefault(key, {})
-        if anchor in rows:
-            self._spool.delete("inbox", [rows[anchor]])
-        rows[anchor] = row
+        self._remove(key, anchor)
+        self._rows.setdefault(key, {})[anchor] = row
+
+    def _remove(self, key: ConversationKey, anchor: bytes) -> None:
+        if (row := self._rows.get(key, {}).pop(anchor, None)) is not None:
+            self._spool.delete("inbox", [row])
 
     def _delete(self, key: ConversationKey) -> None:
         self._spool.delete("inbox", self._rows.pop(key, {}).values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,65 @@ def test_a_verdict_that_a_late_span_revises_is_counted_as_one(tmp_path: Path) ->
     assert labels(bench) == [(0, "pass"), (1, "fail")]
     assert bench.value("verdict_revisions_total", before="pass", after="fail") == 1
     assert (evaluations(bench, "pass", "safe"), evaluations(bench, "fail", "safe")) == (1, 0)
+
+
+FORBIDS_ALL = """
+rules:
+  - {name: safe, match: {}, expect: {forbid: [send_email]}}
+"""
+SERVER = data.span(1, name="POST /chat")
+UNDER = data.agent(4, 9, at=0.05), data.tool(5, 4, "get_weather", 0.1), data.tool(6, 4, "send_email", 0.2)
+CLIENT = data.span(9, 8, name="POST"), data.agent(8, 1, at=0.02), SERVER
+CLIENT[1].kind = Span.SPAN_KIND_CLIENT
+UNDER[0].flags = 0x300
+
+
+@pytest.mark.parametrize(
+    ("first", "rest", "anchors"),
+    [
+        pytest.param([EMAIL], [WEATHER, RUN], (3, 1), id="the span of the agent comes later"),
+        pytest.param([EMAIL], [WEATHER, SERVER], (3, 1), id="the root of a trace without an agent comes later"),
+        pytest.param([EMAIL], [WEATHER], (3, 2), id="the first of its calls comes later"),
+        pytest.param(UNDER, CLIENT, (4, 8), id="the span of its caller that names it comes later"),
+    ],
+)
+def test_a_run_is_counted_once_though_the_span_that_it_is_anchored_at_changes(
+    tmp_path: Path, first: Iterable[Span], rest: Iterable[Span], anchors: tuple[int, int]
+) -> None:
+    bench = Bench(tmp_path, FORBIDS_ALL, traces=WAITING)
+    bench.send(*first)
+    bench.wait(31)
+    bench.send(*rest)
+    bench.wait(31)
+    given = [(verdict.run.span_id[-1], verdict.revision) for verdict in bench.verdicts]
+    assert given == [(anchors[0], 0), (anchors[1], 1)]
+    assert evaluations(bench, "fail", "safe") == 1
+    assert evaluations(bench, "revised", "safe") == 1
+    assert bench.value("tool_calls_total", rule="safe", tool="send_email", outcome="forbidden") == 1
+    assert bench.value("verdict_revisions_total", before="fail", after="fail") == 1
+    bench.send(data.tool(10, anchors[0], "look_up", 0.3))
+    bench.wait(31)
+    assert (bench.verdicts[-1].run.span_id[-1], bench.verdicts[-1].revision) == (anchors[1], 2)
+
+
+def test_an_agent_that_was_taken_for_a_part_and_is_none_is_not_counted_again(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FORBIDS_ALL, traces=WAITING)
+    for spans in (UNDER, CLIENT, [data.tool(10, 8, "look_up", 0.3)]):
+        bench.send(*spans)
+        bench.wait(31)
+    given = [(verdict.run.span_id[-1], verdict.revision, verdict.label) for verdict in bench.verdicts]
+    assert given == [(4, 0, "fail"), (8, 1, "fail"), (8, 2, "pass")]
+
+
+def test_agents_within_one_another_are_counted_each_though_the_outer_one_comes_later(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FORBIDS_ALL, traces=WAITING)
+    inner = data.agent(4, 3, name="inner", at=0.2)
+    bench.send(inner, data.tool(5, 4, "get_weather", 0.3))
+    bench.wait(31)
+    bench.send(EMAIL, RUN)
+    bench.wait(31)
+    given = [(verdict.run.span_id[-1], verdict.revision, verdict.label) for verdict in bench.verdicts]
+    assert given == [(4, 0, "pass"), (1, 0, "fail")]
 
 
 @pytest.mark.parametrize(("remember", "revision"), [(2, 1), (0, 0)])

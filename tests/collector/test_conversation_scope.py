@@ -444,6 +444,23 @@ def test_damaged_records_of_conversations_are_left_out_and_counted(tmp_path: Pat
     life.close()
 
 
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_run_that_was_collected_before_its_agents_span_came_is_in_it_once(tmp_path: Path, crashes: bool) -> None:
+    rules = RULES.replace("match: {agent: helper}, expect: {sequence", "match: {}, expect: {sequence")
+    life = Life(tmp_path, rules)
+    look_up, refund, agent = turn(1, "look_up", "refund")
+    look_up.attributes.extend(data.attributes({"gen_ai.conversation.id": "c-1"}))
+    life.send(look_up)
+    life.settle(40)
+    life.send(refund, agent)
+    life.settle()
+    if crashes:
+        life.crash()
+    life.settle(QUIET)
+    assert undecided(life.events()) == [("c-1", 0, "pass", None)]
+    life.close()
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_whenever_crashes_come_conversations_are_the_same(

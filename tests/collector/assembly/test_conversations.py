@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -79,6 +80,17 @@ def test_a_run_gathered_again_takes_its_own_place() -> None:
     table.add(run(1, calls=3), 1)
     ((conversation, release),) = close_due(table, 20)
     assert (conversation.calls, len(conversation.runs), conversation.complete(release)) == (3, 1, True)
+
+
+def test_a_run_takes_the_place_of_its_parts() -> None:
+    table = conversations(max_runs=2, max_calls=5, max_bytes=(1 << 20) + OVERHEAD)
+    for number in (1, 2):
+        table.add(run(number, calls=2, size=512 << 10), 0)
+    whole = replace(run(3, calls=5, size=1 << 20), parts=(run(1).anchor, run(2).anchor, run(9).anchor))
+    conversation, added = table.add(whole, 1)
+    assert (added, list(conversation.runs), conversation.calls) == (Added.STORED, [whole.anchor], 5)
+    assert table.over_limit() is None
+    assert table.used_bytes == conversation.size
 
 
 def test_a_run_collected_again_takes_its_bytes_once() -> None:

@@ -16,6 +16,7 @@ from collector.otlp.structure import Envelope
 from collector.reconstruction.judged_run import judged_run
 from collector.reconstruction.reconstruct import Run
 from collector.scoring.conversations import collect, conversations_of, read, restore, write
+from collector.scoring.select_and_score import Scored
 from collector.scoring.verdict import Verdict
 from scorers import Doubt, FoundIntent, ToolCall, Trajectory
 from scorers.trajectory import DoubtName
@@ -179,21 +180,24 @@ def test_runs_with_a_new_verdict_are_collected_with_the_resource_of_their_anchor
     trace.hold(span_id(1), b"", Envelope(b"mine", b""))
     trace.hold(span_id(5), b"", Envelope(b"other", b""))
     first, second, old = named(1, "c"), named(7, "c", doubts=["missing_span"]), named(9, "c")
-    verdicts = [
+    scored = Scored()
+    scored.verdicts = [
         Verdict(first, "root"),
         Verdict(first, "root", shadow=True),
         Verdict(second, "root"),
         Verdict(first, "root", scope="trace"),
     ]
-    collected = list(collect(trace, [first, second, old], verdicts))
+    scored.parts = {second.span_id: [span_id(8)]}
+    collected = list(collect(trace, [first, second, old], scored))
     assert [(run.anchor, run.complete) for run in collected] == [
         (TRACE + span_id(1), True),
         (TRACE + span_id(7), False),
     ]
+    assert [run.parts for run in collected] == [(), (TRACE + span_id(8),)]
     conversation = Conversation(KEY, 0.0, 0.0, {run.anchor: run for run in reversed(collected)})
     runs, resource = read(conversation)
     assert ([run.span_id for run in runs], resource) == ([span_id(1), span_id(7)], b"mine")
-    assert list(collect(trace, [named(1, None)], verdicts)) == []
+    assert list(collect(trace, [named(1, None)], scored)) == []
 
 
 def test_nested_agents_find_their_conversation_in_linear_work() -> None:
