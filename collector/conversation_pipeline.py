@@ -43,6 +43,9 @@ class ConversationPipeline:
     def add(self, runs: Iterable[ConversationRun], now: float) -> None:
         """Add the runs of a trace that was just scored, and enforce the limits."""
         for run in runs:
+            left = self._conversations.leave(run, now)
+            if self._journal is not None:
+                self._journal.conversations.remove_runs(left)
             conversation, added = self._conversations.add(run, now)
             if self._journal is not None:
                 self._journal.conversations.add_run(conversation, run, added)

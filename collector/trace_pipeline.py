@@ -350,6 +350,8 @@ class TracePipeline:
 
     def _record(self, trace: Trace, evaluation: _Evaluation) -> HeldExport:
         self._output.record(trace, evaluation.scored, self._clock.now() - evaluation.started)
+        for run in evaluation.collected:
+            trace.record_collected(run)
         export = HeldExport(trace.trace_id, evaluation.spans, evaluation.events)
         if self.rules.submits:
             resource = partial(resource_of, evaluation.trace)

@@ -105,6 +105,7 @@ class Conversations:
         self._over: OrderedDict[ConversationKey, Conversation] = OrderedDict()
         self._deadlines = Deadlines(self._open)
         self._bytes = 0
+        self._keys: dict[bytes, ConversationKey] = {}  # by anchor of each run
         self._forgotten = RecentKeys(config.max_open + config.remember)
         self.collected_from: int | None = None
         """Since when all runs are collected, in ns of wall time. None where recordings are read: they are all there is."""
@@ -129,6 +130,25 @@ class Conversations:
             return conversation, outcome
         self._put(conversation, run)
         return conversation, Added.STORED
+
+    def leave(self, run: ConversationRun, now: float) -> list[tuple[Conversation, bytes]]:
+        """Take a run that is to be added, and its parts, out of other conversations. Returns from which, and its anchor there.
+
+        One that has its verdict opens for a further revision. One that is left with no run is not remembered any more.
+        """
+        left = []
+        for anchor in (run.anchor, *run.parts):
+            key = self._keys.get(anchor)
+            if key is None or key == run.key:
+                continue
+            conversation = self._open.get(key) or self._over[key]
+            self._take_out(conversation, anchor)
+            if conversation.runs:
+                self._reopen(key, now)
+            else:
+                self._drop(conversation)
+            left.append((conversation, anchor))
+        return left
 
     def due(self, now: float) -> Iterator[tuple[Conversation, str]]:
         """Yield the conversations that are over, and why. For each call ``close`` or ``postpone``."""
@@ -183,6 +203,8 @@ class Conversations:
     def take_runs(self) -> list[ConversationRun]:
         """Returns the runs of all open conversations, and forgets them."""
         runs = [run for conversation in self._open.values() for run in conversation.runs.values()]
+        for run in runs:
+            del self._keys[run.anchor]
         self._bytes -= sum(conversation.size for conversation in self._open.values())
         self._open.clear()
         return runs
@@ -238,12 +260,23 @@ class Conversations:
 
     def _put(self, conversation: Conversation, run: ConversationRun) -> None:
         for anchor in (run.anchor, *run.parts):
-            if (before := conversation.runs.pop(anchor, None)) is not None:
-                conversation.calls -= before.calls
-                self._bytes -= before.size
-        conversation.runs[run.anchor] = run
+            if anchor in conversation.runs:
+                self._take_out(conversation, anchor)
+        conversation.runs[run.anchor], self._keys[run.anchor] = run, run.key
         conversation.calls += run.calls
         self._bytes += run.size
+
+    def _take_out(self, conversation: Conversation, anchor: bytes) -> None:
+        del self._keys[anchor]
+        run = conversation.runs.pop(anchor)
+        conversation.calls -= run.calls
+        self._bytes -= run.size
+
+    def _drop(self, conversation: Conversation) -> None:
+        self._open.pop(conversation.key, None)
+        self._over.pop(conversation.key, None)
+        if conversation.revision:  # else it never had a verdict
+            self._forgotten.add([conversation.key])
 
     def _deadline(self, conversation: Conversation) -> float:
         config = self._config
@@ -260,4 +293,6 @@ class Conversations:
 
     def _forget(self, conversation: Conversation) -> None:
         self._bytes -= conversation.size
+        for anchor in conversation.runs:
+            del self._keys[anchor]
         self._forgotten.add([conversation.key])

@@ -24,6 +24,7 @@ MAX_PACKED: Final = 1 << 20
 _NOT_PLAIN: Final = ("role", "resource", "refusal", "tool_results", "attributes", "content")
 _PLAIN: Final = tuple(field.name for field in fields(GenAISpan) if field.name not in _NOT_PLAIN)
 _plain_of: Final = attrgetter(*_PLAIN)
+_given_of: Final = attrgetter("revision", "fingerprint", "label", "conversation")
 
 
 class PackedTrace:
@@ -70,7 +71,7 @@ def pack(trace: Trace, max_bytes: int = MAX_PACKED) -> PackedTrace | None:
         dict(trace.held),
         place_of(trace.envelope),
         {span_id: place_of(envelope) for span_id, envelope in trace.other_envelopes.items()},
-        {anchor: (given.revision, given.fingerprint, given.label) for anchor, given in trace.verdicts.items()},
+        {anchor: _given_of(given) for anchor, given in trace.verdicts.items()},
         dict(trace.seen),
         {beginning: [places[id(span)] for span in models] for beginning, models in trace.histories.items()},
     )

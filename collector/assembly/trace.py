@@ -13,6 +13,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
+from collector.assembly.conversations import ConversationRun
 from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import KNOWN_SPAN, PAST, TRACE, VERDICT
 from collector.model.genai_span import AGENT, GenAISpan, Role
@@ -72,9 +73,11 @@ class Given:
     revision: int
     fingerprint: int
     label: str
+    conversation: int
+    """A hash of the conversation in which the run was collected; 0 if it was in none."""
 
-    def __init__(self, revision: int, fingerprint: int = 0, label: str = "") -> None:
-        self.revision, self.fingerprint, self.label = revision, fingerprint, label
+    def __init__(self, revision: int, fingerprint: int = 0, label: str = "", conversation: int = 0) -> None:
+        self.revision, self.fingerprint, self.label, self.conversation = revision, fingerprint, label, conversation
 
 
 @dataclass(slots=True, eq=False, init=False)
@@ -242,6 +245,13 @@ class Trace:
         """Record that a run has its verdict."""
         self.verdicts = self.verdicts or {}
         self.verdicts[anchor] = given
+
+    def record_collected(self, run: ConversationRun) -> None:
+        """Record that a run, which has its verdict, was collected in a conversation in place of its parts."""
+        at = len(self.trace_id)  # where the span id begins in an anchor
+        self.verdicts[run.anchor[at:]].conversation = hash(run.key)
+        for part in run.parts:
+            self.verdicts[part[at:]].conversation = 0
 
     def verdict_before(self, anchor: bytes, parts: Sequence[bytes]) -> Given | None:
         """The verdict on the run with this anchor, else the latest on one of its ``parts``; None if there was none."""

@@ -21,7 +21,7 @@ from collector.reconstruction.reconstruct import Run
 from collector.scoring.select_and_score import Scored, arguments_to_embed, tenant_of, verdicts_of_conversation
 from collector.scoring.verdict import Verdict
 from scorers import Doubt, FoundIntent, RuleSet, ToolCall, Trajectory
-from scorers.doubts import MORE_CALLS
+from scorers.doubts import MORE_CALLS, is_open
 from scorers.trajectory import DoubtName, Order
 
 _PLAIN: Final = (
@@ -34,22 +34,26 @@ _DAMAGED = "a run of a conversation is damaged"
 
 
 def collect(trace: Trace, runs: Sequence[Run], scored: Scored) -> Iterator[ConversationRun]:
-    """Yield the runs of a trace that were just scored and belong to a conversation."""
+    """Yield the runs of a trace that belong to a conversation and were just scored, or belong to another than before."""
     keys = conversations_of(runs)
     if not keys:
         return
-    for verdict in scored.verdicts:
-        run = verdict.run
-        if verdict.scope == "run" and not verdict.shadow and run.span_id in keys:
-            envelope = trace.envelope_of(run.span_id)
-            resource = b"" if envelope is None else envelope.resource
-            complete = verdict.complete or _is_a_part(run)
-            record = write(keys[run.span_id], run, resource, complete=complete)
-            parts = tuple([run.trace_id + part for part in scored.parts.get(run.span_id, ())])
-            yield ConversationRun(
-                keys[run.span_id], run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, run.start_ns,
-                parts,
-            )  # fmt: skip
+    new = {verdict.run.span_id: verdict.run for verdict in scored.verdicts if verdict.scope == "run"}
+    for known in runs:
+        if (key := keys.get(known.span_id)) is None:
+            continue
+        parts = [part for part in scored.parts.get(known.span_id, ()) if trace.verdicts[part].conversation]
+        if known.span_id not in new and not parts and trace.verdicts[known.span_id].conversation == hash(key):
+            continue
+        run = new.get(known.span_id, known)
+        envelope = trace.envelope_of(run.span_id)
+        resource = b"" if envelope is None else envelope.resource
+        complete = not is_open(run.trajectory.doubts) or _is_a_part(run)
+        record = write(key, run, resource, complete=complete)
+        yield ConversationRun(
+            key, run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, run.start_ns,
+            tuple([run.trace_id + part for part in parts]),
+        )  # fmt: skip
 
 
 def _is_a_part(run: Run) -> bool:

@@ -35,6 +35,15 @@ class ConversationRows:
         elif added is Added.TRUNCATED:
             self._store_state(conversation)
 
+    def remove_runs(self, left: Iterable[tuple[Conversation, bytes]]) -> None:
+        """Record that these runs, by anchor, are not in these conversations any more."""
+        for conversation, anchor in left:
+            if conversation.runs:
+                self._changes.append(partial(self._remove, conversation.key, anchor))
+                self._store_state(conversation)  # it may have been over
+            else:
+                self.evict([conversation])
+
     def close(self, conversation: Conversation, evicted: Sequence[Conversation]) -> None:
         """Record that a conversation has its verdict, and that others are not remembered any more."""
         if conversation not in evicted:

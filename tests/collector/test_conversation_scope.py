@@ -295,6 +295,60 @@ def test_one_of_which_runs_were_not_collected_between_two_reloads_is_incomplete(
     assert undecided(events(bench)) == [("c-1", 0, "incomplete", ["truncated"])]
 
 
+# --- whose runs belong elsewhere, as later spans show
+
+CALLED = data.agent(5, parent=2, name="billing", at=60.2, trace_id=bytes(15) + b"\1")
+CALLED.flags = 0x300
+CHARGE = data.tool(6, 5, "refund", at=60.3, trace_id=bytes(15) + b"\1")
+
+
+def test_an_agent_that_was_scored_before_its_caller_was_known_joins_its_conversation(bench: Bench) -> None:
+    bench.send(CHARGE, CALLED)
+    bench.wait(10)
+    talk(bench, turn(1, "look_up"), pause=QUIET)
+    assert undecided(events(bench)) == [("c-1", 0, "pass", None)]
+    runs = [(verdict.run.agent, verdict.revision) for verdict in bench.verdicts if verdict.scope == "run"]
+    assert runs == [("billing", 0), ("helper", 0)], "where it belongs is no news about itself"
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_an_agent_that_named_another_conversation_leaves_it(tmp_path: Path, crashes: bool) -> None:
+    life = Life(
+        tmp_path, RULES.replace("scope: conversation, match: {agent: helper}", "scope: conversation, match: {}")
+    )
+    called = Span.FromString(CALLED.SerializeToString())
+    called.attributes.extend(data.attributes({"gen_ai.conversation.id": "c-2"}))
+    life.send(CHARGE, called)
+    life.send(*turn(3, "look_up", "refund", conversation="c-2"))
+    life.settle(QUIET)
+    life.send(*turn(1, "look_up"))
+    life.settle()
+    if crashes:
+        life.crash()
+    life.settle(QUIET)
+    assert sorted(undecided(life.events())) == [
+        ("c-1", 0, "pass", None),
+        ("c-2", 0, "fail", ["missing_remote_parent"]),
+        ("c-2", 1, "pass", None),
+    ]
+    life.close()
+
+
+def test_a_conversation_that_its_only_run_leaves_is_none(tmp_path: Path) -> None:
+    life = Life(tmp_path, RULES)
+    called = Span.FromString(CALLED.SerializeToString())
+    called.attributes.extend(data.attributes({"gen_ai.conversation.id": "c-2"}))
+    life.send(CHARGE, called)
+    life.settle()
+    life.send(*turn(1, "look_up"))
+    life.settle()
+    life.crash()
+    life.settle(QUIET)
+    assert undecided(life.events()) == [("c-1", 0, "pass", None)]
+    assert life.rows()[0] == 3, "two runs and the mark of one conversation"
+    life.close()
+
+
 # --- across restarts, with a spool
 
 

@@ -93,6 +93,43 @@ def test_a_run_takes_the_place_of_its_parts() -> None:
     assert table.used_bytes == conversation.size
 
 
+def test_a_run_that_belongs_elsewhere_leaves_what_it_was_in() -> None:
+    table = conversations()
+    for number in (1, 2, 3):
+        table.add(run(number, key(1)), 0)
+    assert [one.revision for one, _ in close_due(table, 10)] == [1]
+    moved = replace(run(2, key(2)), parts=(run(3).anchor, run(9).anchor))
+    left = table.leave(moved, 11)
+    assert [(one.key, anchor) for one, anchor in left] == [(key(1), run(2).anchor), (key(1), run(3).anchor)]
+    table.add(moved, 11)
+    assert table.leave(moved, 11) == []
+    found = {one.key: (list(one.runs), one.calls, one.revision) for one in table.open()}
+    assert found == {key(1): ([run(1).anchor], 1, 1), key(2): ([moved.anchor], 1, 0)}
+    assert table.used_bytes == 2 * run(1).size
+
+
+@pytest.mark.parametrize("had_verdict", [False, True])
+def test_a_conversation_that_its_last_run_leaves_is_not_remembered(had_verdict: bool) -> None:
+    table = conversations()
+    table.add(run(1, key(1)), 0)
+    if had_verdict:
+        close_due(table, 10)
+    ((conversation, _),) = table.leave(run(1, key(2)), 11)
+    assert (conversation.key, conversation.runs, len(table), table.used_bytes) == (key(1), {}, 0, 0)
+    again, _ = table.add(run(2, key(1)), 12)
+    assert (again.revision, again.truncated) == (int(had_verdict), had_verdict)
+
+
+def test_nothing_is_known_of_runs_that_are_not_remembered() -> None:
+    table = conversations(remember=0)
+    table.add(run(1, key(1)), 0)
+    table.add(run(2, key(2)), 0)
+    close_due(table, 10)
+    table.add(run(3, key(3)), 11)
+    table.take_runs()
+    assert [table.leave(run(number, key(9)), 12) for number in (1, 2, 3)] == [[], [], []]
+
+
 def test_a_run_collected_again_takes_its_bytes_once() -> None:
     table = conversations(max_bytes=(1 << 20) + 2 * OVERHEAD)
     for second in range(5):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.assembly.conversations import Conversation, ConversationKey
-from collector.assembly.trace import Trace
+from collector.assembly.trace import Given, Trace
 from collector.model.genai_span import Content
 from collector.otlp.structure import Envelope
 from collector.reconstruction.judged_run import judged_run
@@ -180,6 +181,8 @@ def test_runs_with_a_new_verdict_are_collected_with_the_resource_of_their_anchor
     trace.hold(span_id(1), b"", Envelope(b"mine", b""))
     trace.hold(span_id(5), b"", Envelope(b"other", b""))
     first, second, old = named(1, "c"), named(7, "c", doubts=["missing_span"]), named(9, "c")
+    for number in (8, old.span_id[-1]):
+        trace.record_verdict(span_id(number), Given(0, conversation=hash(ConversationKey(None, "shop", "c"))))
     scored = Scored()
     scored.verdicts = [
         Verdict(first, "root"),
@@ -194,6 +197,12 @@ def test_runs_with_a_new_verdict_are_collected_with_the_resource_of_their_anchor
         (TRACE + span_id(7), False),
     ]
     assert [run.parts for run in collected] == [(), (TRACE + span_id(8),)]
+    for run in collected:
+        trace.record_verdict(run.anchor[16:], Given(0))
+        trace.record_collected(run)
+    assert list(collect(trace, [first, second, old], Scored())) == []
+    other = [replace(run, attributes={"tenant.id": "blue"}) for run in (first, second, old)]
+    assert [run.key.tenant for run in collect(trace, other, Scored())] == ["blue"] * 3, "they belong elsewhere now"
     conversation = Conversation(KEY, 0.0, 0.0, {run.anchor: run for run in reversed(collected)})
     runs, resource = read(conversation)
     assert ([run.span_id for run in runs], resource) == ([span_id(1), span_id(7)], b"mine")
