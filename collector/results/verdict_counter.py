@@ -89,7 +89,7 @@ class VerdictCounter:
     def _count_run(self, counts: _Counts, verdict: Verdict) -> None:
         telemetry, run = self._telemetry, verdict.run
         _count(counts, telemetry.runs, (verdict.release,))
-        if (reason := verdict.unscored_reason) and not verdict.is_part:
+        if (reason := verdict.unscored_reason) and not verdict.in_scored_whole:
             route, agent = telemetry.label("route", run.route), telemetry.label("agent", run.agent)
             # Limits on single labels are not enough: their combinations are the series that Prometheus has to keep.
             if not telemetry.is_within("route_agent", route, agent):

@@ -123,13 +123,13 @@ class Scoring:
                 _add_doubt(joined, _IN_GAP)
             self._score_once(scored, trace, _WHOLE_TRACE, joined, "trace", release)
         if self.rules.has_scope("trace") or self.rules.has_scope("conversation"):
-            self._find_parts(scored, trace, runs)
+            self._note_scored_wholes(scored, trace, runs)
         return scored
 
     def _may_be_in_gap(self, trace: Trace, anchor: bytes) -> bool:
         return self.gaps is not None and bool(self.gaps) and self.gaps.may_hold(*trace.times_of(anchor))
 
-    def _find_parts(self, scored: Scored, trace: Trace, runs: Sequence[Run]) -> None:
+    def _note_scored_wholes(self, scored: Scored, trace: Trace, runs: Sequence[Run]) -> None:
         unscored = [verdict for verdict in scored.verdicts if verdict.unscored_reason == "no_rule"]
         if not unscored:
             return
@@ -137,7 +137,7 @@ class Scoring:
         by_trace = not trace.seen and self.rules.select(context, "trace") is not None
         if by_trace or (in_conversation and self.rules.select(context, "conversation") is not None):
             for verdict in unscored:
-                verdict.is_part = True
+                verdict.in_scored_whole = True
 
     def failed(self, trace: Trace, runs: Sequence[Run], release: str, error: Exception) -> Scored:
         """Returns an error evaluation for each run, for the whole trace if its runs are unknown."""

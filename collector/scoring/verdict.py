@@ -53,7 +53,7 @@ class Verdict:
     """The outcome of each call by the primary scorer, ``unscored`` if it scores no single calls."""
     complete: bool = field(init=False)
     """Nothing recorded says that the run made further calls."""
-    is_part: bool = field(init=False)
+    in_scored_whole: bool = field(init=False)
     """No rule scores the run, but one scores its trace or conversation."""
     kind: Kind | None = field(init=False)
     """What it has in common with other verdicts, if it is a first one and nothing about it is its own."""
@@ -86,7 +86,7 @@ class Verdict:
         calls, doubts = len(run.trajectory.calls), run.trajectory.doubts
         if len(self.outcomes) != calls:
             self.outcomes = ("unscored",) * calls
-        self.doubts, self.complete, self.is_part = (), True, False
+        self.doubts, self.complete, self.in_scored_whole = (), True, False
         if doubts or self.has_unobserved_arguments:
             unobserved = ("unobserved_arguments",) if self.has_unobserved_arguments else ()
             self.doubts = tuple(dict.fromkeys((*(doubt.name for doubt in doubts), *unobserved)))

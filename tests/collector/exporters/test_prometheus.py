@@ -100,7 +100,7 @@ def test_a_run_without_a_rule_is_counted_with_its_route_and_agent() -> None:
     assert unscored_runs(telemetry) == {("no_rule", "/new", "mailer"): 1}
     assert labels_of(telemetry) == {}
     part = verdict_of("a", rule=None, evaluations=[])
-    part.is_part = True
+    part.in_scored_whole = True
     assert unscored_runs(counted(part)) == {}
     waited = counted(verdict_of("a", rule=None, evaluations=[], is_rule_unknown=True, run={"agent": None}))
     assert unscored_runs(waited) == {("unknown_route", "", ""): 1}

@@ -55,7 +55,7 @@ def test_the_first_rule_that_matches(match: dict[str, Any], run: dict[str, Any])
 
 
 @pytest.mark.parametrize(
-    ("rule", "conversation", "is_part"),
+    ("rule", "conversation", "in_scored_whole"),
     [
         ({"scope": "trace"}, None, True),
         ({"scope": "trace", "match": {"agent": "outer"}}, None, True),
@@ -68,11 +68,11 @@ def test_the_first_rule_that_matches(match: dict[str, Any], run: dict[str, Any])
     ids=str,
 )
 def test_a_run_without_a_rule_is_part_of_what_has_one(
-    rule: dict[str, Any], conversation: str | None, is_part: bool
+    rule: dict[str, Any], conversation: str | None, in_scored_whole: bool
 ) -> None:
     outer = run_of("a", agent="outer", conversation_id=conversation)
     verdicts = score(rules(rule), outer, run_of("b", number=5, parent_span_id=outer.span_id))
-    assert [verdict.is_part for verdict in verdicts if verdict.rule is None] == [is_part] * 2
+    assert [verdict.in_scored_whole for verdict in verdicts if verdict.rule is None] == [in_scored_whole] * 2
 
 
 def test_no_rule_is_a_verdict_without_evaluations() -> None:
