@@ -133,19 +133,17 @@ def test_a_run_whose_trace_or_conversation_is_scored_has_a_rule() -> None:
     assert tally([NO_RULE, scored[1]]).unscored["no_rule"] == 1
 
 
-def test_a_forbidden_call_counts_whichever_scorer_is_primary() -> None:
-    (rule,) = load_rules(
-        {
-            "rules": [
-                {"name": "r", "match": {}, "expect": {"forbid": ["delete_*"], "sequence": ["a"]}, "scorers": ["tpmjs"]}
-            ]
-        }
-    ).rules
+@pytest.mark.parametrize("scorer", ["trajectory", "tpmjs", "tool_choice"])
+def test_a_forbidden_call_counts_whichever_scorer_is_primary(scorer: str) -> None:
+    expect = {"forbid": ["delete_*"], "sequence": ["a"]}
+    (rule,) = load_rules({"rules": [{"name": "r", "match": {}, "expect": expect, "scorers": [scorer]}]}).rules
     trajectory = Trajectory([ToolCall("a"), ToolCall("delete_order", step=1)])
     run = {"trajectory": trajectory, "call_span_ids": (None, None)}
     row = row_of(verdict_of(rule="r", evaluations=rule.evaluate(trajectory), compiled_rule=rule, run=run))
-    assert "forbidden" not in [call["outcome"] for call in row["tool_calls"]]
-    assert objections(PASS, row) == ["1 run with a forbidden call (--fail-on forbidden)"]
+    assert ("forbidden" in [call["outcome"] for call in row["tool_calls"]]) is (scorer != "tool_choice")
+    assert row["forbidden"]
+    is_gated = "1 run with a forbidden call (--fail-on forbidden)" in objections(PASS, row)
+    assert is_gated is (scorer != "tool_choice")  # of which the verdict follows
 
 
 def test_runs_without_a_rule_are_grouped_by_the_rule_that_is_the_closest() -> None:
