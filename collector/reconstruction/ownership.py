@@ -117,17 +117,18 @@ def reclaim(agentless: RunSpans, runs: Sequence[RunSpans], *, lacks_spans: bool)
     agentless.executions = remaining
 
 
-def dispute_served(agentless: RunSpans, runs: Sequence[RunSpans], ancestry: Ancestry) -> None:
+def dispute_served(agentless: RunSpans, runs: Sequence[RunSpans], ancestry: Ancestry, skew_ns: int) -> None:
     """Take from ``agentless`` the calls of other processes of whose caller no span was received: an agent may have made them.
 
-    Each run that may be the caller's counts them as in doubt, but for those of tools that leave spans in that run: there the
-    same call has one.
+    Each run that was under way counts them as in doubt, but for those of tools that leave spans in that run: there the same
+    call has one. Where by the clocks, which may differ by ``skew_ns``, none was under way, each may have been.
     """
     served = _by_unseen_caller(agentless, ancestry)
     if not served:
         return
-    shown = [{call[0].name: call[0] for call in run.executions} for run in runs]
-    compared = (len(runs) + sum(map(len, shown))) * sum([len(spans.executions) for spans in served.values()])
+    shown = {id(run): {call[0].name: call[0] for call in run.executions} for run in runs}
+    names = sum([len(own) for own in shown.values()])
+    compared = (len(runs) + names) * sum([len(spans.executions) for spans in served.values()])
     if compared > MAX_OWNERS_COMPARED:
         # As above: a limit that is reached shows as a doubt.
         for run in runs:
@@ -136,12 +137,12 @@ def dispute_served(agentless: RunSpans, runs: Sequence[RunSpans], ancestry: Ance
     disputed: set[int] = set()
     for caller, spans in served.items():
         checkpoint()
-        for run, own in zip(runs, shown, strict=True):
-            # What called the agent as well is around it.
-            if ancestry.ancestors_of(run.anchor_id).unseen_caller == caller or not _is_under_way(run, spans):
-                continue
+        # What called an agent as well is around it.
+        possible = [run for run in runs if ancestry.ancestors_of(run.anchor_id).unseen_caller != caller]
+        if possible:
             disputed.update(map(id, (*spans.executions, *spans.models)))
-            further = [call for call in spans.executions if not _is_among(call[0], own)]
+        for run in [run for run in possible if _is_during(spans, run, skew_ns)] or possible:
+            further = [call for call in spans.executions if not _is_among(call[0], shown[id(run)])]
             if further:
                 run.disputed.append(_alone(further, spans.models))
     agentless.executions = [call for call in agentless.executions if id(call) not in disputed]
@@ -165,6 +166,12 @@ def _by_unseen_caller(agentless: RunSpans, ancestry: Ancestry) -> dict[bytes, Ru
         elif caller in served:
             served[caller].models.append(model)
     return served
+
+
+def _is_during(spans: RunSpans, run: RunSpans, skew_ns: int) -> bool:
+    """Whether the first of these calls began during the run, by clocks that may differ by ``skew_ns``."""
+    anchor, start_ns = run.anchor, spans.executions[0][0].start_ns
+    return anchor is not None and anchor.start_ns - skew_ns <= start_ns <= anchor.end_ns + skew_ns
 
 
 def _is_among(call: GenAISpan, shown: Mapping[str | None, GenAISpan]) -> bool:

@@ -142,7 +142,7 @@ def _rebuild(
     spans = without_nodes(index_spans(genai_spans), parents)
     checkpoint()
     ancestry = Ancestry(spans, parents)
-    groups = group_runs(spans, ancestry)
+    groups = group_runs(spans, ancestry, settings.skew_ns)
     checkpoint()
     # One table for all runs: after a handoff the messages of one agent tell of the calls of another.
     known = KnownCalls(groups)

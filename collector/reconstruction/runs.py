@@ -29,8 +29,11 @@ from collector.reconstruction.ownership import adopt, dispute_served, reclaim
 from collector.reconstruction.united_runs import united
 
 
-def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpans]:
-    """Returns the runs of one trace, sorted by the start of their anchors; ``spans`` are sorted by start."""
+def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry, skew_ns: int) -> list[RunSpans]:
+    """Returns the runs of one trace, sorted by the start of their anchors; ``spans`` are sorted by start.
+
+    The clocks of two hosts may differ by ``skew_ns``.
+    """
     found: list[RunSpans] = []
     run_of: dict[bytes, RunSpans] = {}
     # Every agent has its run before any call is assigned: by the clock, a call may start before the agent around it.
@@ -48,7 +51,7 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpa
     agentless = _adopt(orphans, found, spans, ancestry) if orphans else None
     if found and agentless is not None:
         reclaim(agentless, found, lacks_spans=any(orphans))
-        dispute_served(agentless, found, ancestry)
+        dispute_served(agentless, found, ancestry, skew_ns)
     checkpoint()
     runs = found if agentless is None else [*found, agentless]
     for run in runs:

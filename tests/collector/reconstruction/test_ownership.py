@@ -58,6 +58,21 @@ def test_a_call_that_any_of_several_agents_may_have_made_is_one_of_the_trace() -
 
 
 @pytest.mark.parametrize(
+    ("at", "expected"),
+    [(1_520, [[], ["uncertain_owner"]]), (9_000, [["uncertain_owner"], ["uncertain_owner"]])],
+    ids=["during the second turn", "by a wrong clock"],
+)
+def test_of_the_turns_of_a_session_that_which_was_under_way_may_be_the_callers(
+    at: float, expected: list[list[str]]
+) -> None:
+    session = span("session", 1, lasting=5_000)
+    first = [agent_span("one", 2, 1, at=1, lasting=900), tool_span("look", number=3, parent=2, at=10)]
+    second = [agent_span("two", 7, 1, at=1_500, lasting=900), tool_span("look", number=8, parent=7, at=1_510)]
+    served = tool_span("refund", number=6, parent=4, at=at, remote=True, resource=TOOLS)
+    assert [doubts(run) for run in runs_of(session, *first, *second, served)] == expected
+
+
+@pytest.mark.parametrize(
     "others",
     [
         [span("GET /user", 4, 1, at=5, kind=3), ENTRY, refund()],  # the caller, who is no agent, left its span
