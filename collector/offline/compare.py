@@ -165,11 +165,15 @@ def counts_of(verdicts: Iterable[Verdict], attribute: str, value: str) -> Counts
 def query_counts(url: str, attribute: str, value: str, window: str) -> Counts:
     """Returns the counts of the last ``window`` that a Prometheus has of one version. Raises PrometheusError.
 
-    The collector must have the attribute among ``exporters.prometheus.dimensions``.
+    The collector must have the attribute among ``exporters.prometheus.dimensions``. Without the scorers that ask a model: all
+    failed runs are judged and few others, so what passes there is no accuracy.
     """
     # A JSON string is a PromQL string: quotes in a version cannot end it.
     labels = f'{label_name(attribute)}={json.dumps(value, ensure_ascii=False)}, label=~"pass|fail"'
-    query = f"sum by (rule, scorer, label) (increase(rightcall_evaluations_total{{{labels}}}[{window}]))"
+    query = (
+        f"sum by (rule, scorer, label) (increase(rightcall_evaluations_total{{{labels}}}[{window}])) "
+        f"unless on (rule, scorer) last_over_time(rightcall_judge_agreement_total[{window}])"
+    )
     counts: dict[RuleScorer, dict[str, int]] = {}
     try:
         for series in _query(url, query):

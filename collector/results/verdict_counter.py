@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Final
 
 from prometheus_client import Counter
@@ -172,20 +173,32 @@ def _count(counts: _Counts, metric: Counter, labels: tuple[str, ...], *, shows_t
 def begin_counters(telemetry: Telemetry, rules: RuleSet, pause: Callable[[], None] | None = None) -> None:
     """Show what rules in force can say from the start, at 0, as far as they name its labels.
 
-    These are the evaluations of a rule whose route and intent are exact, and the calls of tools that a rule forbids by name.
-    With dimensions it is nothing, since only runs have those. ``pause`` is called between rules.
+    These are the evaluations of a rule whose route and intent are exact, the calls of tools that a rule forbids by name, and
+    how far its judges agree with it, which tells queries that they are judges. With dimensions it is the last alone, since
+    only runs have those. ``pause`` is called between rules.
     """
-    if telemetry.dimensions:
-        return
-    for rule in (compiled.rule for compiled in rules.rules if not compiled.rule.shadow):
+    for compiled in rules.rules:
         if pause is not None:
             pause()
-        intent = "" if rule.match.intent is None and not rules.intents else rule.match.intent
-        if rule.match.route is not None and intent is not None and is_exact(rule.match.route) and is_exact(intent):
-            _begin_evaluations(telemetry, rule, str(rule.match.route), str(intent))
-        if rule.expect is not None:
-            for name in filter(is_exact, rule.expect.forbid):
-                _begin_forbidden(telemetry, rule.name, str(name))
+        if not compiled.rule.shadow:
+            for judge in compiled.judges:
+                _begin_agreement(telemetry, compiled.rule.name, judge.name)
+            if not telemetry.dimensions:
+                _begin_counters_of(telemetry, rules, compiled.rule)
+
+
+def _begin_agreement(telemetry: Telemetry, rule: str, judge: str) -> None:
+    for deterministic, judged in product(_COUNTED, _COUNTED):
+        telemetry.child(telemetry.judge_agreement, rule, judge, deterministic, judged)
+
+
+def _begin_counters_of(telemetry: Telemetry, rules: RuleSet, rule: Rule) -> None:
+    intent = "" if rule.match.intent is None and not rules.intents else rule.match.intent
+    if rule.match.route is not None and intent is not None and is_exact(rule.match.route) and is_exact(intent):
+        _begin_evaluations(telemetry, rule, str(rule.match.route), str(intent))
+    if rule.expect is not None:
+        for name in filter(is_exact, rule.expect.forbid):
+            _begin_forbidden(telemetry, rule.name, str(name))
 
 
 def _begin_evaluations(telemetry: Telemetry, rule: Rule, route: str, intent: str) -> None:

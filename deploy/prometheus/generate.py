@@ -147,6 +147,11 @@ def unless_rules_changed(*ranges: str) -> str:
     return f"unless on () count by ({REPLICAS}, file) (count by ({REPLICAS}, file, digest) ({seen})) > 1"
 
 
+def unless_judged(window: str) -> str:
+    """Nothing of scorers that ask a model: all failed runs are judged and few others, so what passes tells of no accuracy."""
+    return f"unless on (rule, scorer) last_over_time(rightcall_judge_agreement_total[{window}])"
+
+
 def below(level: str, window: str, recovery_window: str, target: str, min_count: int) -> str:
     """The upper bound of accuracy is below ``target`` (PromQL), and ``recovery_window`` shows no recovery."""
     return (
@@ -170,7 +175,10 @@ def drop_z(settings: Objectives) -> list[Rule]:
 
 
 def objective_ratio(settings: Objectives) -> str:
-    """The objective of every recently evaluated rule and scorer: that of its rule file, else that of the first entry."""
+    """The objective of every recently evaluated rule and scorer: that of its rule file, else that of the first entry.
+
+    Judges have one only where an entry names its scorer.
+    """
     longest = max(settings.budget["windows"], key=seconds)
     base, told = recorded("rule", "evaluations", longest), "rightcall_rule_objective_ratio"
     # Also of a rule that no collector tells of now, for it is renamed or they are away: for as long as its runs count.
@@ -178,7 +186,8 @@ def objective_ratio(settings: Objectives) -> str:
     for entry in settings.objectives:
         keys = ", ".join(f'{key}=~"{entry[key]}"' for key in ("rule", "scorer") if key in entry)
         value = "NaN" if entry["accuracy"] is None else entry["accuracy"]
-        parts.append(f"{base}{{{keys}}} * 0 + {value}" if keys else f"{base} * 0 + {value}")
+        part = f"{base}{{{keys}}} * 0 + {value}" if keys else f"{base} * 0 + {value}"
+        parts.append(part if "scorer" in entry else f"({part} {unless_judged(longest)})")
     return "\nor\n".join(parts)
 
 
@@ -307,6 +316,7 @@ def last_week(settings: Objectives) -> Rule:
         f"{now} offset {test['offset']} - {now} > {test['min_drop']}\n"
         f"and {DROP} > {test['confidence']}\n"
         f"and {n} >= {min_count}\nand {n} offset {test['offset']} >= {min_count}\n"
+        f"{unless_judged(test['over'])}\n"
         + unless_rules_changed(f"[{test['over']}]", f"[{test['over']}] offset {test['offset']}")
     )
     return _alert(
@@ -329,7 +339,8 @@ def version_worse(settings: Objectives) -> Rule:
     expr = (
         f"{other} - {own} > {test['min_drop']}\n"
         f"and {WORSE} > {test['confidence']}\n"
-        f"and {n} >= {min_count}\nand {others} >= {min_count}\n" + unless_rules_changed(f"[{test['over']}]")
+        f"and {n} >= {min_count}\nand {others} >= {min_count}\n"
+        f"{unless_judged(test['over'])}\n" + unless_rules_changed(f"[{test['over']}]")
     )
     return _alert(
         "RightcallVersionWorse",

@@ -11,20 +11,33 @@ import pytest
 import yaml
 
 from collector.cli import main
+from collector.offline.compare import query_counts
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
 from tests.deploy.programs import DEPLOY, must_run, must_run_python, program
 from tests.deploy.prometheus_server import PrometheusServer
+from tests.judge_server import JudgeServer, says
 from tests.waiting import wait_for
 
 FOLDER = DEPLOY / "progressive"
+JUDGED = ["trajectory", {"system": "tool_choice", "sample_rate": 1}]
 RULES = json.dumps(
     {
         "rules": [
-            {"name": name, "match": {"agent": name}, "expect": {"tool": "search"}} for name in ("good", "bad", "quiet")
+            {"name": name, "match": {"agent": name}, "expect": {"tool": "search"}, "scorers": scorers}
+            for name, scorers in (("good", ["trajectory"]), ("bad", ["trajectory"]), ("quiet", JUDGED))
         ]
     }
 )
+USER = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "find it"}]}])
+SAID = says(
+    json.dumps(
+        {
+            "calls": [{"call": 1, "reason": "so", "verdict": "unnecessary"}], "reason": "so", "missing_tools": [],
+            "clarification": "not_asked",
+        }
+    )
+)  # fmt: skip
 RUNS = {"good": (300, 0), "bad": (300, 120), "quiet": (8, 8)}
 """Runs of each version after the first, and how many of the canary's fail."""
 
@@ -155,7 +168,7 @@ class Releases:
             tool = "delete" if at < wrong else "search"
             spans += [
                 data.tool(2, 1, tool, at=0.1, trace_id=trace),
-                data.agent(1, name=agent, trace_id=trace, service__version=version),
+                data.agent(1, name=agent, trace_id=trace, service__version=version, gen_ai__input__messages=USER),
             ]
         assert send(self._collector, *spans) is grpc.StatusCode.OK
 
@@ -164,7 +177,11 @@ class Releases:
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Any:
     program("prometheus")
     traces = {"settle": "0.2s", "confirm": "0s"}
-    with CollectorProcess(RULES, None, traces=traces, prometheus={"dimensions": ["service.version"]}) as collector:
+    sections = {"traces": traces, "prometheus": {"dimensions": ["service.version"]}}
+    with (
+        JudgeServer(lambda _: SAID) as judge,
+        CollectorProcess(RULES, None, judge={"endpoint": judge.endpoint, "model": "small"}, **sections) as collector,
+    ):
         target = f"127.0.0.1:{collector.metrics_port}"
         with PrometheusServer(tmp_path_factory.mktemp("prometheus"), {"rightcall": target}, []) as server:
             releases = Releases(collector)
@@ -179,7 +196,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def _seen(server: PrometheusServer) -> float:
-    rows = server.query('sum(rightcall_evaluations_total{label=~"pass|fail"})')
+    rows = server.query('sum(rightcall_evaluations_total{scorer="trajectory"})')
     return float(rows[0]["value"][1]) if rows else 0.0
 
 
@@ -204,3 +221,13 @@ def test_compare_says_the_same(prometheus: PrometheusServer, capsys: pytest.Capt
     ]  # fmt: skip
     assert main([*options, "1.5.0", "1.4.0"]) == 0
     assert main([*options, "1.4.0", "9.9.9"]) == 3
+
+
+def test_compare_asks_no_judge(prometheus: PrometheusServer) -> None:
+    """All runs that fail are judged and few others: what a judge passes is no accuracy."""
+    judged = (
+        'sum(increase(rightcall_evaluations_total{scorer="tool_choice", label="fail", service_version="1.5.0"}[5m]))'
+    )
+    wait_for(lambda: _value(prometheus, judged) > 0)
+    found = query_counts(prometheus.url, "service.version", "1.5.0", "5m")
+    assert {tested.scorer for tested in found} == {"trajectory"}

@@ -149,6 +149,18 @@ def test_what_a_rule_can_say_is_there_before_its_first_verdict() -> None:
     assert value(telemetry, "evaluations_total", **SERIES | {"route": "/a"}, label="pass") == 1, "on the same series"
 
 
+@pytest.mark.parametrize("dimensions", [(), ("service.version",)], ids=str)
+def test_the_judges_of_rules_are_known_before_they_say_anything(dimensions: tuple[str, ...]) -> None:
+    telemetry = Telemetry(dimensions=dimensions)
+    judged = {"name": "judged", "scorers": ["trajectory", {"system": "tool_choice", "name": "choice"}]}
+    begun([judged, {"name": "other"}, {**judged, "name": "trial", "shadow": True}], telemetry)
+    (family,) = [one for one in telemetry.registry.collect() if one.name == "rightcall_judge_agreement"]
+    assert {(one.labels["rule"], one.labels["scorer"], one.value) for one in family.samples} == {
+        ("judged", "choice", 0)
+    }
+    assert len(family.samples) == 4
+
+
 @pytest.mark.parametrize(
     ("rule", "found"),
     [
