@@ -26,10 +26,10 @@ from collector.runs.tables import (
     Stored,
     compressed,
     hash_of,
-    packed,
     series_columns,
     stored,
     unpacked,
+    with_evaluations,
 )
 from collector.runs.tally import Series
 
@@ -47,6 +47,9 @@ _ROOM: Final = 0.9  # of the size, above which the oldest go
 _CACHE_KIB: Final = 8 << 10
 _PART: Final = 500  # rows deleted at once
 _MAX_SPANS: Final = 1 << 18  # bytes of the spans of a verdict that was revised
+_OF_RUN: Final = "SELECT id FROM runs WHERE trace = ? AND span = ? AND scope = ? AND shadow = ?"
+RunKey = tuple[str, str, str, bool]
+"""Trace, span, scope and shadow: what tells stored verdicts apart."""
 MAX_OF_TRACE: Final = 200
 """Verdicts on one trace that are read at once."""
 
@@ -153,33 +156,35 @@ class RunsDatabase:
             for one in made:
                 columns = one.columns(kinds[one.kind])
                 (number,) = self._connection.execute(PUT_RUN, columns).fetchone()
-                spans = self._with_earlier(number, one) if one.is_revised else one.spans
-                self._connection.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?)", (number, one.body, spans))
+                body, spans = self._with_earlier(number, one) if one.is_revised else (one.body, one.spans)
+                self._connection.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?)", (number, body, spans))
             for series, count in counts.items():
                 added = (self._number("series", series_columns(series)), minute, _MINUTE, count)
                 self._connection.execute(ADD_COUNT, added)
 
-    def _with_earlier(self, number: int, one: Stored) -> bytes:
-        """Returns the spans of a revised verdict, which are the late ones, after those that it had."""
-        found = self._connection.execute("SELECT spans FROM bodies WHERE id = ?", (number,)).fetchone()
-        if found is None:
-            return one.spans
-        # Two requests one after the other are one request, as protobuf has it.
-        spans = zlib.decompress(found[0]) + zlib.decompress(one.spans)
-        return compressed(spans) if len(spans) <= _MAX_SPANS else one.spans
+    def _with_earlier(self, number: int, one: Stored) -> tuple[bytes, bytes]:
+        """Returns the body of a revised verdict with what judges said of the run, and its spans behind those that it had.
 
-    def add_evaluation(self, key: tuple[str, str, str, bool], evaluation: Row) -> None:
-        """Add an evaluation to the stored verdict with this trace, span, scope and shadow, if there is one."""
-        of_run = "SELECT id FROM runs WHERE trace = ? AND span = ? AND scope = ? AND shadow = ?"
+        A run is judged once: what was said of it before it was revised is all that will be.
+        """
+        found = self._connection.execute("SELECT body, spans FROM bodies WHERE id = ?", (number,)).fetchone()
+        if found is None:
+            return one.body, one.spans
+        judged = [evaluation for evaluation in unpacked(found[0])["evaluations"] if evaluation.get("is_judged")]
+        # Two requests one after the other are one request, as protobuf has it.
+        spans = zlib.decompress(found[1]) + zlib.decompress(one.spans)
+        return (
+            with_evaluations(one.body, judged) if judged else one.body,
+            compressed(spans) if len(spans) <= _MAX_SPANS else one.spans,
+        )
+
+    def add_evaluation(self, key: RunKey, evaluation: Row) -> None:
+        """Add an evaluation to the stored verdict with this key, if there is one."""
         with self._lock, self._transaction():
-            found = self._connection.execute(f"SELECT id, body FROM bodies WHERE id = ({of_run})", key).fetchone()
+            found = self._connection.execute(f"SELECT id, body FROM bodies WHERE id = ({_OF_RUN})", key).fetchone()
             if found is not None:
-                row = unpacked(found[1])
-                row["evaluations"] = [
-                    *(one for one in row["evaluations"] if one["name"] != evaluation["name"]),
-                    evaluation,
-                ]
-                self._connection.execute("UPDATE bodies SET body = ? WHERE id = ?", (packed(row), found[0]))
+                body = with_evaluations(found[1], [evaluation])
+                self._connection.execute("UPDATE bodies SET body = ? WHERE id = ?", (body, found[0]))
 
     def _number(self, table: str, columns: Sequence[Any]) -> int:
         """Returns the number of the row of ``kinds`` or ``series`` with these columns, which is made if there is none."""
@@ -269,6 +274,11 @@ class RunsDatabase:
                 return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise StoreUnreadableError(f"the store of runs cannot be read: {error}") from None
+
+    def weight_of(self, key: RunKey) -> float | None:
+        """Returns how many verdicts the stored one with this key stands for, if there is one. Raises StoreUnreadableError."""
+        found = self.read(f"SELECT weight FROM runs WHERE id = ({_OF_RUN})", key)
+        return found[0][0] if found else None
 
     def spans(self, trace_id: str) -> Iterator[bytes]:
         """The raw spans of each stored verdict on a trace, as an OTLP request. Raises StoreUnreadableError."""

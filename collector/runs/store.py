@@ -20,7 +20,7 @@ from collector.clock import Clock
 from collector.config.model import Config
 from collector.errors import ConfigError
 from collector.results.redaction import Redaction
-from collector.runs.database import RunsDatabase
+from collector.runs.database import RunKey, RunsDatabase, StoreUnreadableError
 from collector.runs.record import RawSpans, Recorder, Submitted, bounded, by_id, spans_of
 from collector.runs.rows import Row
 from collector.runs.sampling import RateSample
@@ -39,6 +39,8 @@ USUAL_PER_SECOND: Final = 10.0
 """Runs stored a second, on average, of those that passed or have no rule: a fair sample of them."""
 UNUSUAL_PER_SECOND: Final = 25.0
 """The same of those that failed or are undecided."""
+MAX_REVISED: Final = 100
+"""Revised verdicts a second that are handed over though they are not in the sample: the verdict before may be stored."""
 _URGENT: Final = 150
 """So many verdicts do not wait to be stored until it is time to."""
 _FLUSH: Final = 1.0  # seconds in which verdicts are gathered, to be stored at once
@@ -53,11 +55,17 @@ class _Counts(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    run: tuple[str, str, str, bool]
+    run: RunKey
     evaluation: Evaluation
 
 
-_Item = Submitted | _Counts | _Judged
+class _Revised(NamedTuple):
+    """A revised verdict that is not in the sample: stored where the one that it revises is, and of the weight of that."""
+
+    submitted: Submitted
+
+
+_Item = Submitted | _Counts | _Judged | _Revised
 
 
 class RunStore:
@@ -79,6 +87,7 @@ class RunStore:
         self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
         self._is_time = threading.Event()
         self._next_flush = self._pruned = self._warned = 0.0
+        self._revised = 0
         self._worker: threading.Thread | None = None
         self._spans: RawSpans = ()
         self._places: Mapping[bytes, Sequence[int]] = {}
@@ -90,38 +99,50 @@ class RunStore:
     # ---- on the event loop
 
     def offer(self, verdict: Verdict, spans: RawSpans = ()) -> None:
-        """Count a verdict and, if it is in the sample, hand it over to be stored. ``spans`` are those of its trace."""
+        """Count a verdict and, if it is in the sample or revises one that is stored, hand it over to be stored.
+
+        ``spans`` are those of its trace.
+        """
         now = self._clock.now()
         # A revised verdict is on a run that was counted.
         if not verdict.revision:
             self._tally.add(verdict)
         sample = self._usual if verdict.label == "pass" or not verdict.evaluations else self._unusual
-        if not sample.takes(verdict.run.trace_id, now):
+        is_taken = sample.takes(verdict.run.trace_id, now)
+        if not is_taken and not verdict.revision:
             return
         # Dropped and counted, not waited for: the event loop must not depend on a disk.
-        if (waiting := self._waiting.qsize()) >= MAX_WAITING:
+        if not self._has_room(is_taken):
             self._dropped["queue_full"].inc()
             return
-        if waiting >= _URGENT:
-            self._is_time.set()
         # Cut before it waits: 200 verdicts of huge runs would be as much memory as the traces themselves.
         kept, cut = bounded(verdict)
         at = self._clock.wall_ns() / 1e9
         if spans is not self._spans:  # the verdicts on a trace come one after the other
             self._spans, self._places = spans, by_id(spans)
-        self._waiting.put(Submitted(kept, at, sample.weight, cut, spans_of(verdict, spans, self._places)))
+        submitted = Submitted(kept, at, sample.weight, cut, spans_of(verdict, spans, self._places))
+        self._waiting.put(submitted if is_taken else _Revised(submitted))
+
+    def _has_room(self, is_taken: bool) -> bool:
+        """Whether one more verdict may wait, which the sample has taken or not."""
+        if not is_taken:
+            if self._revised >= MAX_REVISED:
+                return False
+            self._revised += 1
+        if (waiting := self._waiting.qsize()) >= _URGENT:
+            self._is_time.set()
+        return waiting < MAX_WAITING
 
     def add_judgement(self, judgement: Verdict) -> None:
         """Hand over what a judge said of a run, for the case that the run is stored."""
-        run = (judgement.run.trace_id.hex(), judgement.run.span_id.hex(), judgement.scope, judgement.shadow)
         if self._waiting.qsize() < MAX_WAITING:
-            self._waiting.put(_Judged(run, judgement.evaluations[0]))
+            self._waiting.put(_Judged(_key_of(judgement), judgement.evaluations[0]))
 
     def advance(self) -> None:
         """Have what was gathered stored, if it is time to."""
         now = self._clock.now()
         if now >= self._next_flush:
-            self._next_flush = now + _FLUSH
+            self._next_flush, self._revised = now + _FLUSH, 0
             # Not each time: the verdicts on a large trace come a few at a time.
             self._spans, self._places = (), {}
             self._hand_over_counts()
@@ -178,7 +199,8 @@ class RunStore:
                 self._store(batch)
 
     def _store(self, batch: Sequence[_Item]) -> None:
-        rows, counts, judged = [], dict[Series, int](), list[_Judged]()
+        rows, counts, judged = list[Row](), dict[Series, int](), list[_Judged]()
+        weights = dict[RunKey, float]()
         at = self._clock.wall_ns() // 1_000_000_000
         for item in batch:
             if isinstance(item, _Counts):
@@ -187,8 +209,9 @@ class RunStore:
                     counts[series] = counts.get(series, 0) + count
             elif isinstance(item, _Judged):
                 judged.append(item)
-            elif (row := self._row(item)) is not None:
+            elif (submitted := self._weighed(item, weights)) is not None and (row := self._row(submitted)) is not None:
                 rows.append(row)
+                weights[_key_of(submitted.verdict)] = submitted.weight
         # One transaction for the batch: each one costs a write of its own.
         self._try(lambda: self.database.write(rows, counts, at), len(rows))
         for run, evaluation in judged:
@@ -198,6 +221,17 @@ class RunStore:
             self._pruned = now
             self._try(lambda: self.database.prune(now, self._keep), 0)
         self.generation += 1
+
+    def _weighed(self, item: Submitted | _Revised, waiting: Mapping[RunKey, float]) -> Submitted | None:
+        """Returns what to store of a verdict; nothing where it revises one that is neither stored nor ``waiting`` to be."""
+        if isinstance(item, Submitted):
+            return item
+        key = _key_of(item.submitted.verdict)
+        # What cannot be read now is told by the write that follows.
+        with contextlib.suppress(StoreUnreadableError):
+            if (weight := waiting.get(key) or self.database.weight_of(key)) is not None:
+                return item.submitted._replace(weight=weight)
+        return None
 
     def _row(self, submitted: Submitted) -> Row | None:
         try:
@@ -229,6 +263,10 @@ class RunStore:
         if now - self._warned >= _WARN:
             self._warned = now
             _log.warning("runs: what the console shows cannot be stored: %s", error)
+
+
+def _key_of(verdict: Verdict) -> RunKey:
+    return verdict.run.trace_id.hex(), verdict.run.span_id.hex(), verdict.scope, verdict.shadow
 
 
 def build_store(config: Config, telemetry: Telemetry, clock: Clock) -> RunStore | None:

@@ -191,6 +191,8 @@ CONSTANTS = {
     "collector.runs.record.MAX_TEXT": "collector/runs/test_store.py::test_a_huge_run_is_cut_before_it_waits",
     "collector.runs.store.MAX_WAITING":
         "collector/runs/test_store.py::test_a_store_that_writes_nothing_takes_only_so_many",
+    "collector.runs.store.MAX_REVISED":
+        "collector/runs/test_store.py::test_only_so_many_revised_verdicts_that_no_sample_takes_are_handed_over",
     "collector.runs.tally.MAX_SERIES":
         "collector/runs/test_store.py::test_series_beyond_the_limit_are_counted_together",
     "collector.console.app.MAX_PAGES":

@@ -662,3 +662,79 @@ def test_a_revised_verdict_replaces_the_earlier_one_and_is_counted_once() -> Non
         return [run["label"] for run in runs], counted_by(store.database, ["rule"], Filter())
 
     assert stored([first, second], look) == (["fail"], {("weather",): Counted(passed=1)})
+
+def revised_under_load(count: int, telemetry: Telemetry) -> list[tuple[str, int, float]]:
+    """What is stored of so many fails that are revised to passes while far more runs pass than are stored."""
+
+    async def run() -> list[tuple[str, int, float]]:
+        clock = ManualClock()
+        store = store_of(clock, telemetry)
+        await store.start()
+        for _ in range(2):  # the share that is stored follows the second before
+            for verdict in verdicts(4_000, first=10_000):
+                store.offer(verdict)
+            clock.seconds += 1
+            store.advance()
+            await until(lambda: not store._waiting.qsize())
+        for verdict in [*verdicts(count, "fail"), *verdicts(count, "pass", revision=1)]:
+            store.offer(verdict)
+        await store.stored()
+        rows = [row for number in range(count) for row in of_trace(store.database, numbered(number).hex())]
+        store.database.close()
+        return [(row["label"], row["revision"], row["weight"]) for row in rows]
+
+    return asyncio.run(run())
+
+
+def test_a_verdict_that_is_stored_is_revised_whatever_the_sample_takes() -> None:
+    telemetry = Telemetry()
+    found = revised_under_load(50, telemetry)
+    assert len(found) == 50
+    assert {(label, revision) for label, revision, _ in found} == {("pass", 1)}
+    assert [weight for *_, weight in found].count(1.0) > 40, "and stands for as many as before"
+    assert metric(telemetry, "queue_full") == 0
+
+
+def test_only_so_many_revised_verdicts_that_no_sample_takes_are_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "MAX_REVISED", 20)
+    telemetry = Telemetry()
+    found = revised_under_load(50, telemetry)
+    assert 20 <= [label for label, *_ in found].count("pass") < 30
+    assert 20 < metric(telemetry, "queue_full") <= 30
+
+
+def test_a_revised_verdict_on_a_run_that_is_not_stored_is_left_out_like_the_first() -> None:
+    async def run() -> list[Any]:
+        clock = ManualClock()
+        store = store_of(clock)
+        await store.start()
+        for revision in (0, 0, 1):
+            for verdict in verdicts(1_000, revision=revision):
+                store.offer(verdict)
+            clock.seconds += 1
+            store.advance()
+            await until(lambda: not store._waiting.qsize())
+        await store.stored()
+        found = store.database.read("SELECT count(*) FROM runs")
+        store.database.close()
+        return found
+
+    ((count,),) = asyncio.run(run())
+    assert 100 <= count < 300
+
+
+def test_what_a_judge_said_of_a_run_stays_when_it_is_revised() -> None:
+    async def run() -> list[list[Any]]:
+        store = store_of(ManualClock())
+        await store.start()
+        store.offer(verdict_of("look", label="fail"))
+        store.add_judgement(verdict_of("look", evaluations=[evaluation("fail", 0.0, "judge")], judged=True))
+        store._is_time.set()
+        await until(lambda: not store._waiting.qsize())
+        store.offer(verdict_of("look", "act", label="pass", revision=1))
+        await store.stored()
+        (row,) = of_trace(store.database, run_of().trace_id.hex())
+        store.database.close()
+        return [[one["name"], one["label"]] for one in row["evaluations"]]
+
+    assert asyncio.run(run()) == [["trajectory", "pass"], ["judge", "fail"]]
