@@ -45,6 +45,8 @@ MAX_COUNTS: Final = 60_000
 _SHARE_OF_USUAL: Final = 0.25
 _ROOM: Final = 0.9  # of the size, above which the oldest go
 _CACHE_KIB: Final = 8 << 10
+_DAMAGED: Final = (11, 26)  # SQLITE_CORRUPT, SQLITE_NOTADB
+_PASSING: Final = (5, 6, 10, 13)  # SQLITE_BUSY, SQLITE_LOCKED, SQLITE_IOERR, SQLITE_FULL
 _PART: Final = 500  # rows deleted at once
 _MAX_SPANS: Final = 1 << 18  # bytes of the spans of a verdict that was revised
 _OF_RUN: Final = "SELECT id FROM runs WHERE trace = ? AND span = ? AND scope = ? AND shadow = ?"
@@ -58,6 +60,19 @@ class StoreUnreadableError(RightcallError):
     """The store is damaged, or not open."""
 
 
+class _NotOursError(sqlite3.DatabaseError):
+    """The file is no store of runs of this version."""
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether what is in the file is of no use. Where the disk is full, or another process holds it, the file is whole."""
+    return isinstance(error, _NotOursError) or _code_of(error) in _DAMAGED
+
+
+def _code_of(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
 class RunsDatabase:
     """The database in ``folder``; in memory where that is None. Before ``open`` every call raises sqlite3.Error."""
 
@@ -69,7 +84,10 @@ class RunsDatabase:
     # ---- opening
 
     def open(self) -> None:
-        """Open it, begun anew if it is damaged. Raises ConfigError where the folder cannot be used."""
+        """Open it, begun anew if it is damaged.
+
+        Raises ConfigError where the folder cannot be used, and sqlite3.Error where that may pass, as a full disk does.
+        """
         try:
             if self._path is not None:
                 self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -77,14 +95,23 @@ class RunsDatabase:
             try:
                 self._opened = self._connect()
             except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
                 _log.warning("runs: %s cannot be used (%s) and is begun anew", self._path, error)
                 self._remove()
                 self._opened = self._connect()
         except (OSError, sqlite3.Error) as error:
+            if isinstance(error, sqlite3.Error) and _code_of(error) in _PASSING:
+                raise
             raise ConfigError(
                 f"runs: {self._path} cannot be used: {error}; name another folder with runs: {{path: FOLDER}}, "
                 "or do without it with runs: off"
             ) from None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was opened and not closed since."""
+        return self._opened is not None
 
     @property
     def _connection(self) -> sqlite3.Connection:
@@ -113,11 +140,11 @@ class RunsDatabase:
             if version != FORMAT:
                 # A new file has version 0 and no tables; whatever else it is, it is not ours to fill.
                 if execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
-                    raise sqlite3.DatabaseError("it was written by another version")
+                    raise _NotOursError("it was written by another version")
                 connection.executescript(TABLES)
             # At the start, when nothing waits: a damaged page would otherwise show up in the middle of a request.
             if execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-                raise sqlite3.DatabaseError("it is damaged")
+                raise _NotOursError("it is damaged")
             # The limit that holds whatever is written: SQLite refuses, and the store makes room and tries again.
             execute(f"PRAGMA max_page_count = {max(64, self._max_bytes // page)}")
         except BaseException:

@@ -20,7 +20,7 @@ from collector.clock import Clock
 from collector.config.model import Config
 from collector.errors import ConfigError
 from collector.results.redaction import Redaction
-from collector.runs.database import RunKey, RunsDatabase, StoreUnreadableError
+from collector.runs.database import RunKey, RunsDatabase, StoreUnreadableError, is_damage
 from collector.runs.record import RawSpans, Recorder, Submitted, bounded, by_id, spans_of
 from collector.runs.rows import Row
 from collector.runs.sampling import RateSample
@@ -46,7 +46,6 @@ _URGENT: Final = 150
 _FLUSH: Final = 1.0  # seconds in which verdicts are gathered, to be stored at once
 _PRUNE: Final = 60.0
 _WARN: Final = 60.0
-_CORRUPT: Final = (11, 26)  # SQLITE_CORRUPT, SQLITE_NOTADB
 
 
 class _Counts(NamedTuple):
@@ -155,13 +154,15 @@ class RunStore:
             self._waiting.put(_Counts(self._clock.wall_ns() // 1_000_000_000, counts))
 
     async def start(self) -> None:
-        """Begin to store. Raises ConfigError where that is not possible."""
+        """Begin to store, later where the disk is full or another process holds the file. Raises ConfigError."""
         opening = asyncio.ensure_future(asyncio.to_thread(self.database.open))
         try:
             await asyncio.shield(opening)
+        except sqlite3.Error as error:
+            self._warn(error)
         except asyncio.CancelledError:
             # The thread cannot be stopped, and would leave a database open that nobody closes.
-            with contextlib.suppress(ConfigError):
+            with contextlib.suppress(ConfigError, sqlite3.Error):
                 await opening
             self.database.close()
             raise
@@ -242,18 +243,20 @@ class RunStore:
             return None
 
     def _try(self, change: Callable[[], None], rows: int) -> None:
-        """Make room and try again where that fails; begin anew where the database is damaged."""
+        """Make room, or open the database, and try again where that fails; begin anew where it is damaged."""
         try:
             change()
         except sqlite3.Error as error:
             try:
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT:
+                if is_damage(error):
                     _log.warning("runs: the store is damaged (%s) and is begun anew", error)
                     self.database.begin_anew()
+                elif not self.database.is_open:
+                    self.database.open()
                 else:
                     self.database.prune(self._clock.wall_ns() / 1e9, self._keep)
                 change()
-            except (sqlite3.Error, OSError) as still:
+            except (sqlite3.Error, OSError, ConfigError) as still:
                 self._dropped["not_writable"].inc(rows)
                 self._warn(still)
 

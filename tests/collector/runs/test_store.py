@@ -20,7 +20,7 @@ from collector.runs import database as databases
 from collector.runs import queries
 from collector.runs import store as stores
 from collector.runs.database import NAME, RunsDatabase, StoreUnreadableError
-from collector.runs.queries import Counted, Filter, counted_by, dimensions_since, of_trace, page_of, reasons
+from collector.runs.queries import Counted, Filter, counted_by, dimensions_since, of_trace, page_of, reasons, total_of
 from collector.runs.record import MAX_CALLS, MAX_COMPARED, MAX_SPANS, MAX_TEXT, Recorder, Submitted, bounded
 from collector.runs.sampling import RateSample
 from collector.runs.store import RunStore, build_store
@@ -547,6 +547,34 @@ def test_a_damaged_store_is_begun_anew(tmp_path: Path, damage: str) -> None:
     assert found == 1
 
 
+def test_a_store_that_another_process_holds_is_not_begun_anew_but_opened_later(tmp_path: Path) -> None:
+    config = {"runs": {"path": str(tmp_path)}}
+    stored(verdicts(3, "fail"), lambda store: None, **config)
+
+    async def run() -> tuple[float, int, Counted]:
+        telemetry = Telemetry()
+        store = store_of(ManualClock(), telemetry, **config)
+        holder = sqlite3.connect(tmp_path / NAME)
+        holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        await store.start()
+        for number in (10, 11):
+            for verdict in verdicts(1, "fail", first=number):
+                store.offer(verdict)
+            store._is_time.set()
+            await until(lambda: metric(telemetry, "not_writable") == 1)
+            holder.close()
+        await store.stored()
+        found = (
+            len(page_of(store.database, Filter()).runs),
+            total_of(counted_by(store.database, ["rule"], Filter()).values()),
+        )
+        store.database.close()
+        return metric(telemetry, "not_writable"), *found
+
+    assert asyncio.run(run()) == (1.0, 4, Counted(failed=5))
+
+
 def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew_and_no_verdict_is_lost_to_it(tmp_path: Path) -> None:
     async def run() -> tuple[int, float]:
         clock, telemetry = ManualClock(), Telemetry()
@@ -662,6 +690,7 @@ def test_a_revised_verdict_replaces_the_earlier_one_and_is_counted_once() -> Non
         return [run["label"] for run in runs], counted_by(store.database, ["rule"], Filter())
 
     assert stored([first, second], look) == (["fail"], {("weather",): Counted(passed=1)})
+
 
 def revised_under_load(count: int, telemetry: Telemetry) -> list[tuple[str, int, float]]:
     """What is stored of so many fails that are revised to passes while far more runs pass than are stored."""
