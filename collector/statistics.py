@@ -14,7 +14,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def share_interval(hits: int, total: int, confidence: float = 0.95) -> Interval:
+def share_interval(hits: float, total: float, confidence: float = 0.95) -> Interval:
     """Returns Wilson's interval of a share: close to its level even at 0 or all of a few."""
     if not total:
         return Interval(0.0, 1.0)

@@ -11,7 +11,19 @@ from collector.console.rendering import page
 from collector.console.request import RANGES, BadQueryError, Reply, period
 from collector.console.statistics import Change, Share, accuracy, change, share
 from collector.runs.database import RunsDatabase
-from collector.runs.queries import Counted, Filter, counted_by, dimensions_since, reasons, total_of, values_of
+from collector.runs.queries import (
+    Counted,
+    Estimate,
+    Filter,
+    Reason,
+    counted_by,
+    dimensions_since,
+    estimate_of,
+    reasons,
+    reasons_since,
+    total_of,
+    values_of,
+)
 
 BY: Final = ("agent", "rule", "route", "intent")
 """What the comparison has a row for."""
@@ -22,7 +34,7 @@ _MAX_STEPS: Final = 10
 
 
 class Step(NamedTuple):
-    """A reason for which runs do not pass, and its share of the scored runs of each group."""
+    """A reason for which runs do not pass, and its share of the scored runs of each group; None where it cannot be known."""
 
     rule: str
     reason: str
@@ -63,11 +75,14 @@ def compare(context: Context) -> Reply:
         after_name = after_name or offered[0]
         before_name = before_name or next(name for name in offered if name != after_name)
     sides = _sides(base, over, before_name, after_name, length)
+    compared: dict[str, Any] = {"rows": [], "steps": [], "overall": None}
+    if sides is not None:
+        compared = _compared(context.database, sides, by, request.now)
     return page(
         "compare.html", **context.common("Compare"),
         over=over, by=by, choices=choices, bys=BY, ranges=list(RANGES), range=query["range"],
         offered=offered, before_name=before_name, after_name=after_name,
-        **(_compared(context.database, sides, by) if sides is not None else {"rows": [], "steps": [], "overall": None}),
+        **compared,
     )  # fmt: skip
 
 
@@ -95,12 +110,12 @@ def _sides(base: Filter, over: str, before: str, after: str, length: float) -> t
     return tuple(replace(base, dimensions={**base.dimensions, over: one}) for one in (before, after))  # type: ignore[return-value]
 
 
-def _compared(database: RunsDatabase, sides: tuple[Filter, Filter], by: str) -> dict[str, Any]:
+def _compared(database: RunsDatabase, sides: tuple[Filter, Filter], by: str, now: float) -> dict[str, Any]:
     before, after = (counted_by(database, [by], side) for side in sides)
     rows = [_row(key[0], before.get(key, Counted()), after.get(key, Counted())) for key in {**before, **after}]
     rows.sort(key=lambda row: (row.change.value if row.change else 0.0, row.name))
     total = _row("all", *(total_of(one.values()) for one in (before, after)))
-    return {"rows": rows[:_MAX_ROWS], "overall": total, "steps": _steps(database, sides, total)}
+    return {"rows": rows[:_MAX_ROWS], "overall": total, "steps": _steps(database, sides, total, now)}
 
 
 def _row(name: str, before: Counted, after: Counted) -> Row:
@@ -108,17 +123,40 @@ def _row(name: str, before: Counted, after: Counted) -> Row:
     return Row(name, before, after, *shares, change(*shares))
 
 
-def _steps(database: RunsDatabase, sides: tuple[Filter, Filter], total: Row) -> list[Step]:
+def _steps(database: RunsDatabase, sides: tuple[Filter, Filter], total: Row, now: float) -> list[Step]:
     """What goes wrong more often than before: the largest increases first."""
     found = [{(one.rule, one.reason): one for one in reasons(database, side, _MAX_REASONS)} for side in sides]
-    # Of the scored runs: no reason is known of one that no rule matches.
-    scored = [max(0, one.total - one.no_rule) for one in (total.before, total.after)]
+    scored = [
+        _Scored(counted.passed, estimate_of(database, side)) if reasons_since(database, side, now) is None else None
+        for side, counted in zip(sides, (total.before, total.after), strict=True)
+    ]
     steps = []
     for rule, reason in {**found[0], **found[1]}:
         sides_of = [one.get((rule, reason)) for one in found]
-        # Runs of a reason are estimated from the sample, and may come out above the exact count.
-        hits = [min(runs, round(one.runs)) if one else 0 for one, runs in zip(sides_of, scored, strict=True)]
-        shares = [share(hit, runs) for hit, runs in zip(hits, scored, strict=True)]
+        before, after = (of.share(one) if of is not None else None for of, one in zip(scored, sides_of, strict=True))
         examples = [one.trace if one else None for one in sides_of]
-        steps.append(Step(rule, reason, shares[0], shares[1], change(shares[0], shares[1]), examples[0], examples[1]))
+        steps.append(Step(rule, reason, before, after, change(before, after), examples[0], examples[1]))
     return sorted(steps, key=lambda step: -(step.change.value if step.change else 0.0))[:_MAX_STEPS]
+
+
+class _Scored(NamedTuple):
+    """The scored runs of a group: the passes, which are counted, and the others, which are estimated from those stored."""
+
+    passed: int
+    others: Estimate
+
+    def share(self, reason: Reason | None) -> Share | None:
+        """Returns the share of the runs that have this reason; none has where it is None."""
+        total = self.passed + self.others.runs
+        if not total:
+            return None
+        runs, squares = (reason.runs, reason.squares) if reason is not None else (0.0, 0.0)
+        value, rest = min(1.0, runs / total), total - runs
+        # How many runs a stored one stands for on average, of those with the reason and of all others. By the variance of a
+        # ratio, the share is as sure as one of so many fewer runs that are all known.
+        own = squares / runs if runs else self.others.squares / self.others.runs if self.others.runs else 1.0
+        other = (
+            (self.others.squares - squares + self.passed) / rest if rest >= 0.5 else own
+        )  # and not what rounding left
+        known = total / ((1 - value) * own + value * other)
+        return share(value * known, known)

@@ -11,7 +11,7 @@ from collector.console.context import Context
 from collector.console.rendering import page
 from collector.console.request import RANGES, Reply, period
 from collector.console.statistics import Change, Share, accuracy, change
-from collector.runs.queries import Counted, Filter, counted_by, grouped, reasons, total_of
+from collector.runs.queries import Counted, Filter, counted_by, grouped, reasons, reasons_since, total_of
 
 _STEPS: Final = {3600: 60, 86_400: 3600, 604_800: 6 * 3600, 2_592_000: 24 * 3600}
 _TOP: Final = 8
@@ -67,6 +67,7 @@ def overview(context: Context) -> Reply:
         doubts=_largest(places, 2, lambda one: one.undecided),
         instrumentations=_largest(places, 3, lambda one: one.undecided),
         reasons=reasons(database, wanted, _REASONS),
+        reasons_since=reasons_since(database, wanted, request.now),
     )
 
 

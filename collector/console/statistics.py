@@ -14,7 +14,6 @@ class Share(NamedTuple):
     value: float
     low: float
     high: float
-    runs: int
 
     @property
     def interval(self) -> Interval:
@@ -39,9 +38,9 @@ class Change(NamedTuple):
         return "better" if self.low > 0 else "worse" if self.high < 0 else "unclear"
 
 
-def share(hits: int, runs: int) -> Share | None:
+def share(hits: float, runs: float) -> Share | None:
     """Returns a share of runs; None where there are none."""
-    return Share(hits / runs, *share_interval(hits, runs), runs) if runs > 0 else None
+    return Share(hits / runs, *share_interval(hits, runs)) if runs > 0 else None
 
 
 def accuracy(counted: Counted) -> Share | None:

@@ -36,7 +36,7 @@ from collector.runs.tally import Series
 _log = logging.getLogger(__name__)
 
 NAME: Final = "runs.db"
-_MINUTE: Final = 60
+MINUTE: Final = 60
 HOUR: Final = 3600
 GATHERED: Final = {2 * HOUR: HOUR, 48 * HOUR: 6 * HOUR}
 """By the age of counts, in seconds, the steps of time of which they are kept; younger ones are kept by the minute."""
@@ -177,7 +177,7 @@ class RunsDatabase:
 
     def write(self, rows: Iterable[Row], counts: Mapping[Series, int], at: int) -> None:
         """Store explained verdicts, and counts of the minute that ``at`` is in. Raises sqlite3.Error."""
-        minute, made = at - at % _MINUTE, [stored(row) for row in rows]
+        minute, made = at - at % MINUTE, [stored(row) for row in rows]
         with self._lock, self._transaction():
             kinds = {kind: self._number("kinds", kind) for kind in dict.fromkeys(one.kind for one in made)}
             for one in made:
@@ -186,7 +186,7 @@ class RunsDatabase:
                 body, spans = self._with_earlier(number, one) if one.is_revised else (one.body, one.spans)
                 self._connection.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?)", (number, body, spans))
             for series, count in counts.items():
-                added = (self._number("series", series_columns(series)), minute, _MINUTE, count)
+                added = (self._number("series", series_columns(series)), minute, MINUTE, count)
                 self._connection.execute(ADD_COUNT, added)
 
     def _with_earlier(self, number: int, one: Stored) -> tuple[bytes, bytes]:

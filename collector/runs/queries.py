@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
-from collector.runs.database import MAX_OF_TRACE, RunsDatabase
+from collector.runs.database import GATHERED, MAX_OF_TRACE, MINUTE, RunsDatabase
 from collector.runs.rows import Row
 from collector.runs.tables import USUAL, tag
 
@@ -119,9 +119,19 @@ class Reason(NamedTuple):
     label: str
     reason: str
     runs: float
+    squares: float
+    """As in `Estimate`."""
     since: float
     latest: float
     trace: str
+
+
+class Estimate(NamedTuple):
+    """How many runs there were, by those that are stored."""
+
+    runs: float
+    squares: float
+    """The sum of the squares of what each stored one stands for, which is the variance; ``runs`` if each is stored."""
 
 
 def page_of(database: RunsDatabase, wanted: Filter, after: int | None = None, size: int = PAGE) -> Page:
@@ -241,22 +251,34 @@ def first_counted(database: RunsDatabase) -> int | None:
     return None if first is None else int(first)
 
 
+def reasons_since(database: RunsDatabase, wanted: Filter, now: float) -> float | None:
+    """Returns since when runs that are no pass are stored, where some that fit were counted before; None where none was.
+
+    Runs go by size, and their counts stay for days. Raises StoreUnreadableError.
+    """
+    ((oldest,),) = database.read("SELECT min(at) FROM runs WHERE usual = 0")
+    since = now if oldest is None else oldest
+    # A count is of all runs of its step of time: one that began earlier may be of those that are stored.
+    step = max((step for age, step in GATHERED.items() if now - since >= age), default=MINUTE)
+    before = replace(wanted, until=since - step if wanted.until is None else min(wanted.until, since - step))
+    gone = total_of(counted_by(database, ["scope"], before).values())
+    return since if gone.failed + gone.undecided else None
+
+
 def reasons(database: RunsDatabase, wanted: Filter, limit: int) -> list[Reason]:
     """Returns why runs are not a pass, the most frequent first. Raises StoreUnreadableError."""
-    (kinds, of_kinds), (times, of_times) = wanted.of_properties(), wanted.of_time()
-    usual = ", ".join(f"'{label}'" for label in USUAL)
+    (times, of_times), (not_passed, values) = wanted.of_time(), _not_passed(wanted)
     rows = database.read(
-        "SELECT rule, label, reason, weighed, first, last, kinds.id FROM kinds JOIN ("
-        f"SELECT kind, sum(weight) AS weighed, min(at) AS first, max(at) AS last FROM runs WHERE kind IN (SELECT id FROM kinds "
-        f"WHERE label NOT IN ({usual}) AND shadow = 0 AND {kinds} ORDER BY id DESC LIMIT {MAX_KINDS}) AND {times} GROUP BY kind"
-        ") AS found ON found.kind = kinds.id",
-        [*of_kinds, *of_times],
+        "SELECT rule, label, reason, weighed, squares, first, last, kinds.id FROM kinds JOIN ("
+        "SELECT kind, sum(weight) AS weighed, sum(weight * weight) AS squares, min(at) AS first, max(at) AS last "
+        f"FROM runs WHERE {not_passed} GROUP BY kind) AS found ON found.kind = kinds.id",
+        values,
     )
-    grouped: dict[tuple[str, str, str], tuple[float, float, float, int]] = {}
-    for *key, runs, first, last, kind in rows:
-        before = grouped.get(tuple(key), (0.0, first, 0.0, 0))
-        latest = (last, kind) if last > before[2] else before[2:]
-        grouped[tuple(key)] = (before[0] + runs, min(before[1], first), *latest)
+    grouped: dict[tuple[str, str, str], tuple[float, float, float, float, int]] = {}
+    for *key, runs, squares, first, last, kind in rows:
+        before = grouped.get(tuple(key), (0.0, 0.0, first, 0.0, 0))
+        latest = (last, kind) if last > before[3] else before[3:]
+        grouped[tuple(key)] = (before[0] + runs, before[1] + squares, min(before[2], first), *latest)
     most = sorted(grouped.items(), key=lambda item: -item[1][0])[:limit]
     last_trace = f"SELECT trace FROM runs WHERE kind = kinds.id AND {times} ORDER BY at DESC LIMIT 1"
     wanted_kinds = [found[-1] for _, found in most]
@@ -267,6 +289,22 @@ def reasons(database: RunsDatabase, wanted: Filter, limit: int) -> list[Reason]:
         )
     )
     return [Reason(*key, *found[:-1], traces.get(found[-1], "")) for key, found in most]
+
+
+def estimate_of(database: RunsDatabase, wanted: Filter) -> Estimate:
+    """Returns how many runs are not a pass, for any reason. Raises StoreUnreadableError."""
+    not_passed, values = _not_passed(wanted)
+    (found,) = database.read(f"SELECT total(weight), total(weight * weight) FROM runs WHERE {not_passed}", values)
+    return Estimate(*found)
+
+
+def _not_passed(wanted: Filter) -> tuple[str, list[Any]]:
+    """Returns the condition on rows of ``runs`` that a rule in force scored and that are no pass, in SQL, and its values."""
+    (kinds, of_kinds), (times, of_times) = wanted.of_properties(), wanted.of_time()
+    usual = ", ".join(f"'{label}'" for label in USUAL)
+    scored = f"label NOT IN ({usual}) AND shadow = 0 AND {kinds}"
+    chosen = f"SELECT id FROM kinds WHERE {scored} ORDER BY id DESC LIMIT {MAX_KINDS}"
+    return f"kind IN ({chosen}) AND {times}", [*of_kinds, *of_times]
 
 
 def values_of(database: RunsDatabase, columns: Sequence[str], since: float) -> dict[str, list[str]]:

@@ -13,11 +13,13 @@ from collector.runs.queries import (
     Filter,
     counted_by,
     dimensions_since,
+    estimate_of,
     first_counted,
     latest,
     of_trace,
     page_of,
     reasons,
+    reasons_since,
     values_of,
 )  # fmt: skip
 from collector.runs.record import Recorder, Submitted
@@ -50,6 +52,9 @@ def test_no_query_looks_at_every_row(database: RunsDatabase, wanted: Filter) -> 
     latest(database, wanted, 3)
     of_trace(database, "0123")
     reasons(database, wanted, 5)
+    reasons_since(database, wanted, 2.0)
+    estimate_of(database, wanted)
+    database.weight_of(("01", "02", "run", False))
     counted_by(database, ["agent"], Filter(since=1.0))
     counted_by(database, ["rule"], Filter({"agent": "a"}, {"service.name": "x"}, since=1.0), 60)
     values_of(database, ("rule", "agent"), 1.0)
