@@ -19,6 +19,7 @@ from collector.drift.comparison import Drift
 from collector.drift.paths import Path, facts_of, path_of
 from collector.drift.state import DriftState
 from collector.drift.stream import MAX_STREAMS, VERSION, Stream
+from collector.results.redaction import Redaction
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import MAX_LABEL_LENGTH, OVERFLOW, Telemetry
 from scorers.quoting import printable, shorten
@@ -54,9 +55,12 @@ class Watched(NamedTuple):
 class DriftMonitor:
     """A component. ``offer`` takes every verdict, ``advance`` is to be called often; both on the event loop."""
 
-    def __init__(self, baseline: int, telemetry: Telemetry, clock: Clock, state: DriftState | None = None) -> None:
+    def __init__(
+        self, baseline: int, telemetry: Telemetry, clock: Clock, redaction: Redaction, state: DriftState | None = None
+    ) -> None:
         """``baseline`` is in weeks. Without ``state`` it begins anew at each start."""
         self._baseline, self._telemetry, self._clock, self._state = baseline, telemetry, clock, state
+        self._redacted, self._has_versions = redaction.text, not redaction.hides(_VERSION)
         self._streams: dict[Key, Stream] = {}
         self._paths: dict[tuple[str, str, str, Path], int] = {}
         self._turns: deque[Key] = deque()
@@ -72,7 +76,7 @@ class DriftMonitor:
         if verdict.scope != "run" or verdict.revision or verdict.shadow or verdict.judged or not verdict.complete:
             return
         run = verdict.run
-        version = run.attributes.get(_VERSION)
+        version = run.attributes.get(_VERSION) if self._has_versions else None
         key = (_cut(run.route), _cut(run.agent), _cut(version) if type(version) is str else "", path_of(run))
         known = self._paths.get(key, 0)
         if not known and len(self._paths) >= MAX_PATHS:
@@ -131,7 +135,8 @@ class DriftMonitor:
 
     def _count_one(self) -> None:
         (route, agent, version, path), runs = self._paths.popitem()
-        key, hour = (route, agent), self._hour()
+        # Only here: a path is counted once for all its runs of a second.
+        key, hour = (self._redacted(route), self._redacted(agent)), self._hour()
         stream = self._streams.get(key)
         if stream is None:
             if len(self._streams) >= MAX_STREAMS and not self._make_room(hour):
@@ -139,7 +144,7 @@ class DriftMonitor:
                 return
             stream = Stream(self._baseline)
             self._watch(key, stream)
-        stream.count(hour, facts_of(path), runs, version)
+        stream.count(hour, facts_of(path), runs, self._redacted(version))
 
     def _watch(self, key: Key, stream: Stream) -> None:
         self._streams[key] = stream
@@ -207,4 +212,4 @@ def build_monitor(config: Config, telemetry: Telemetry, clock: Clock) -> DriftMo
     if config.runs is not None and config.runs.path is not None:
         folder = config.runs.path
     state = DriftState(folder) if folder is not None else None
-    return DriftMonitor(round(config.drift.baseline / 604_800), telemetry, clock, state)
+    return DriftMonitor(round(config.drift.baseline / 604_800), telemetry, clock, Redaction(config.redact), state)

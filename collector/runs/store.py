@@ -24,7 +24,7 @@ from collector.runs.database import RunKey, RunsDatabase, StoreUnreadableError, 
 from collector.runs.record import RawSpans, Recorder, Submitted, bounded, by_id, spans_of
 from collector.runs.rows import Row
 from collector.runs.sampling import RateSample
-from collector.runs.tally import DIMENSIONS, Series, Tally
+from collector.runs.tally import DIMENSIONS, Series, Tally, shown_dimensions
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
 from scorers import CompiledRule, Evaluation
@@ -74,9 +74,9 @@ class RunStore:
         self, database: RunsDatabase, keep: float, redaction: Redaction, telemetry: Telemetry, clock: Clock
     ) -> None:
         self.database, self._keep, self._clock = database, keep, clock
-        self.dimensions = tuple(dict.fromkeys((*DIMENSIONS, *telemetry.dimensions)))
+        self.dimensions = shown_dimensions(list(dict.fromkeys((*DIMENSIONS, *telemetry.dimensions))), redaction.hides)
         """Attributes by which runs can be compared."""
-        self._recorder, self._tally = Recorder(redaction, self.dimensions), Tally(self.dimensions)
+        self._recorder, self._tally = Recorder(redaction, self.dimensions), Tally(self.dimensions, redaction.text)
         self._usual = RateSample(USUAL_PER_SECOND, clock.random())
         self._unusual = RateSample(UNUSUAL_PER_SECOND, clock.random())
         self._dropped = {

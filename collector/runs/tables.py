@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from collector.runs.rows import Row
-from collector.runs.tally import Series
+from collector.runs.tally import Series, cut
 from scorers.quoting import json_line
 
 FORMAT: Final = 2
@@ -96,7 +96,7 @@ def stored(row: Row) -> Stored:
     outcomes = dict.fromkeys(one["outcome"] for one in row["difference"])
     # Tools last, those that differ before the others: tags are cut at the end, and an agent may call any number of tools.
     named = [("outcome", outcomes), ("doubt", row["doubts"]), ("release", [row["release"]]), ("tool", tools)]
-    tags = [tag(name, value) for name, value in row["dimensions"].items()]
+    tags = [tag(name, cut(value)) for name, value in row["dimensions"].items()]
     tags += [tag(name, str(value)) for name, values in named for value in values]
     reason = ", ".join(row.get("reasons", ())) or row.get("unscored_reason") or ""
     words = " ".join([row["user_input"] or "", row["conversation_id"] or "", *tools])
@@ -106,8 +106,8 @@ def stored(row: Row) -> Stored:
             primary, len(row["tool_calls"]), len(body) + len(spans) + _ROOM_OF_ROW, words[:_MAX_WORDS].lower(),
         ),
         (
-            int(row["shadow"]), row["scope"], label, row["rule"] or "", row["digest"] or "", row["route"] or "",
-            row["intent"] or "", row["agent"] or "", reason[:_MAX_REASON], "".join(tags)[:_MAX_TAGS],
+            int(row["shadow"]), row["scope"], label, row["rule"] or "", row["digest"] or "", cut(row["route"] or ""),
+            cut(row["intent"] or ""), cut(row["agent"] or ""), reason[:_MAX_REASON], "".join(tags)[:_MAX_TAGS],
         ),
         body,
         spans,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from collector.scoring.verdict import Verdict
@@ -38,8 +38,9 @@ class Series(NamedTuple):
 class Tally:
     """Counts verdicts until they are taken, by these ``dimensions`` among others. A revision is not a run of its own."""
 
-    def __init__(self, dimensions: Sequence[str] = DIMENSIONS) -> None:
-        self._dimensions, self._read = dimensions, (*dimensions, *_OLD_NAMES.values())
+    def __init__(self, dimensions: Sequence[str] = DIMENSIONS, redacted: Callable[[str], str] = str) -> None:
+        """``redacted`` gives a text of a sender as it may be stored."""
+        self._dimensions, self._read, self._redacted = dimensions, (*dimensions, *_OLD_NAMES.values()), redacted
         self._counts: dict[tuple[Any, ...], int] = {}
 
     def add(self, verdict: Verdict) -> None:
@@ -76,19 +77,29 @@ class Tally:
         rule, digest, scope, shadow, label, route, intent, agent, dialect, doubt, *read = key
         found = dimensions_of(dict(zip(self._read, read, strict=True)), self._dimensions)
         return Series(
-            rule or "", digest or "", scope, shadow, label or "no_rule", _cut(route), _cut(intent), _cut(agent),
-            _cut(dialect), _cut(doubt), tuple(found.items()),
+            rule or "", digest or "", scope, shadow, label or "no_rule", self._text(route), self._text(intent),
+            self._text(agent), dialect or "", doubt or "", tuple([(name, self._text(value)) for name, value in found.items()]),
         )  # fmt: skip
+
+    def _text(self, value: str | None) -> str:
+        # Before it is cut: a pattern may need what is behind.
+        return cut(self._redacted(value)) if value else ""
+
+
+def shown_dimensions(names: Sequence[str], hides: Callable[[str], bool]) -> tuple[str, ...]:
+    """Returns the dimensions whose values may be stored, by whichever name they come."""
+    return tuple([name for name in names if not (hides(name) or hides(_OLD_NAMES.get(name, name)))])
 
 
 def dimensions_of(attributes: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
     """Returns those of the dimensions ``names`` that attributes of a run tell."""
     found = {
-        name: _cut(dimension_text(attributes.get(name)) or dimension_text(attributes.get(_OLD_NAMES.get(name, ""))))
+        name: dimension_text(attributes.get(name)) or dimension_text(attributes.get(_OLD_NAMES.get(name, "")))
         for name in names
     }
     return {name: value for name, value in found.items() if value}
 
 
-def _cut(value: Any) -> str:
-    return value[:_MAX_TEXT] if type(value) is str else ""
+def cut(text: str) -> str:
+    """Returns so much of a text as runs are counted and filtered by."""
+    return text[:_MAX_TEXT]

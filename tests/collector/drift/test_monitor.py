@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from collector.config.model import Config
+from collector.config.model import Config, RedactionConfig
 from collector.drift import monitor as monitors
 from collector.drift.monitor import MAX_PATHS, DriftMonitor, build_monitor
 from collector.drift.state import MAX_BYTES, DriftState
 from collector.drift.stream import MAX_STREAMS
+from collector.results.redaction import Redaction
 from collector.telemetry.metrics import MAX_LABEL_LENGTH, Telemetry
 from scorers.trajectory import DoubtName
 from tests.collector.verdicts import verdict_of
@@ -26,9 +27,10 @@ HOUR = 3600.0
 class Watching:
     """A monitor and its clock."""
 
-    def __init__(self, state: DriftState | None = None) -> None:
+    def __init__(self, state: DriftState | None = None, **redact: Any) -> None:
         self.clock, self.telemetry = ManualClock(), Telemetry()
-        self.monitor = DriftMonitor(1, self.telemetry, self.clock, state)
+        redaction = Redaction(RedactionConfig(**redact))
+        self.monitor = DriftMonitor(1, self.telemetry, self.clock, redaction, state)
 
     def hour(self, tools: dict[tuple[str, ...], int], **run: Any) -> None:
         """Runs of so many calls each within an hour, which then passes."""
@@ -261,3 +263,20 @@ def test_time_is_bounded_however_different_the_paths_are(monkeypatch: pytest.Mon
         watching.monitor.offer(verdict_of(f"tool {number}"))
     watching.monitor.advance()
     assert len(watching.monitor._paths) == 10
+
+
+def test_what_redact_hides_is_in_no_name_that_is_watched(tmp_path: Path) -> None:
+    state = DriftState(tmp_path)
+    watching = Watching(state, patterns=["[a-z]+@[a-z.]+"], attributes=["service.*"])
+    watching.hour(
+        {("look",): 1},
+        agent="helper of ada@example.com",
+        route="/chat/bob@example.com",
+        attributes={"service.version": "s3cret"},
+    )
+    asyncio.run(watching.monitor.shutdown())
+    (watched,) = watching.monitor.watched
+    assert (watched.route, watched.agent) == ("/chat/[redacted]", "helper of [redacted]")
+    (file,) = tmp_path.iterdir()
+    assert "example.com" not in file.read_text()
+    assert "s3cret" not in file.read_text()

@@ -20,7 +20,17 @@ from collector.runs import database as databases
 from collector.runs import queries
 from collector.runs import store as stores
 from collector.runs.database import NAME, RunsDatabase, StoreUnreadableError
-from collector.runs.queries import Counted, Filter, counted_by, dimensions_since, of_trace, page_of, reasons, total_of
+from collector.runs.queries import (
+    Counted,
+    Filter,
+    counted_by,
+    dimensions_since,
+    of_trace,
+    page_of,
+    reasons,
+    total_of,
+    values_of,
+)
 from collector.runs.record import MAX_CALLS, MAX_COMPARED, MAX_SPANS, MAX_TEXT, Recorder, Submitted, bounded
 from collector.runs.sampling import RateSample
 from collector.runs.store import RunStore, build_store
@@ -380,6 +390,46 @@ def test_what_redact_hides_is_in_no_byte_of_the_store(tmp_path: Path) -> None:
     files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"4111" not in files
     assert b"s3cret" not in files
+
+
+def test_what_redact_hides_is_in_nothing_that_runs_are_counted_and_filtered_by(tmp_path: Path) -> None:
+    attributes = {"service.version": "2 of ada@example.com", "deployment.environment": "s3cret", "service.name": "shop"}
+    run = {"route": "/chat/ada@example.com", "intent": "mail bob@example.com", "agent": "helper of eve@example.com"}
+    config = {
+        "redact": {"patterns": ["[a-z]+@[a-z.]+"], "attributes": ["deployment.*"]},
+        "runs": {"path": str(tmp_path)},
+    }
+
+    def look(store: RunStore) -> Any:
+        found = values_of(store.database, ("route", "intent", "agent"), 0.0)
+        dimensions = dimensions_since(store.database, 0.0)
+        links = [Filter({name: value}) for name, (value,) in found.items()]
+        links += [Filter(dimensions={name: value}) for name, (value,) in dimensions.items()]
+        return found | dimensions, [len(page_of(store.database, link).runs) for link in links], store.dimensions
+
+    offered = verdicts(1, "fail", run={**run, "attributes": attributes})
+    found, linked, dimensions = stored(offered, look, **config)
+    assert found == {
+        "route": ["/chat/[redacted]"], "intent": ["mail [redacted]"], "agent": ["helper of [redacted]"],
+        "service.version": ["2 of [redacted]"], "service.name": ["shop"],
+    }  # fmt: skip
+    assert linked == [1] * 5
+    assert "deployment.environment.name" not in dimensions
+    files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"example.com" not in files
+    assert b"s3cret" not in files
+
+
+def test_a_long_name_leads_to_its_runs() -> None:
+    run = {"route": "/r" * 90, "agent": "a" * 150, "attributes": {"service.version": "v" * 150}}
+
+    def look(store: RunStore) -> list[int]:
+        ((route, agent),) = counted_by(store.database, ["route", "agent"], Filter())
+        (version,) = dimensions_since(store.database, 0.0)["service.version"]
+        links = Filter({"route": route}), Filter({"agent": agent}), Filter(dimensions={"service.version": version})
+        return [len(page_of(store.database, link).runs) for link in links]
+
+    assert stored(verdicts(1, run=run), look) == [1, 1, 1]
 
 
 def test_hidden_arguments_and_inputs_are_left_out() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.runs.tally import DIMENSIONS, MAX_SERIES, OTHER, Series, Tally, dimensions_of
+from collector.runs.tally import DIMENSIONS, MAX_SERIES, OTHER, Series, Tally, cut, dimensions_of, shown_dimensions
 from tests.collector.verdicts import verdict_of
 
 
@@ -57,7 +57,7 @@ def test_only_what_is_undecided_has_a_doubt(label: str, doubt: str) -> None:
 )
 def test_an_environment_has_its_name_or_its_old_one(attributes: dict[str, Any], environment: str) -> None:
     counted = dict(series_of(run={"attributes": attributes}).dimensions)
-    assert counted == dimensions_of(attributes, DIMENSIONS)
+    assert counted == {name: cut(value) for name, value in dimensions_of(attributes, DIMENSIONS).items()}
     assert counted.get("deployment.environment.name", "") == environment
 
 
@@ -66,6 +66,23 @@ def test_runs_are_counted_by_the_dimensions_that_are_configured() -> None:
     tally.add(verdict_of(run={"attributes": {"team": "blue", "service.version": "2", "service.name": "shop"}}))
     ((series, _),) = tally.take().items()
     assert series.dimensions == (("service.version", "2"), ("team", "blue"))
+
+
+def test_a_text_is_redacted_before_it_is_cut() -> None:
+    tally = Tally(redacted=lambda text: text.replace("s3cret", "-"))
+    end = "x" * 117 + "s3cret"
+    run = {"route": end, "intent": end, "agent": end, "attributes": {"service.version": end}}
+    tally.add(verdict_of(run=run))
+    ((series, _),) = tally.take().items()
+    expected = "x" * 117 + "-"
+    assert (series.route, series.intent, series.agent) == (expected,) * 3
+    assert series.dimensions == (("service.version", expected),)
+
+
+@pytest.mark.parametrize("hidden", ["deployment.environment", "deployment.environment.name"])
+def test_a_dimension_that_is_hidden_by_either_name_is_none(hidden: str) -> None:
+    names = ("service.name", "deployment.environment.name")
+    assert shown_dimensions(names, lambda name: name == hidden) == ("service.name",)
 
 
 def test_names_are_cut() -> None:
