@@ -12,7 +12,7 @@ from collector.console.raw_spans import shown
 from collector.console.rendering import page
 from collector.console.request import Reply
 from collector.console.rule_tests import as_tests, is_exportable
-from collector.runs.queries import of_trace
+from collector.runs.queries import number_of_trace, of_trace
 from collector.runs.rows import Row
 
 KNOWN_BY: Final[Mapping[str, str]] = {
@@ -37,6 +37,7 @@ def run_page(context: Context) -> Reply:
         **common,
         trace_id=trace_id,
         verdicts=[_shown(row) for row in rows],
+        stored=number_of_trace(context.database, trace_id),
         trace_link=_link(context.config.trace_url, trace_id),
         log_link=_link(context.config.log_url, trace_id),
         known_by=KNOWN_BY,

@@ -53,7 +53,7 @@ _OF_RUN: Final = "SELECT id FROM runs WHERE trace = ? AND span = ? AND scope = ?
 RunKey = tuple[str, str, str, bool]
 """Trace, span, scope and shadow: what tells stored verdicts apart."""
 MAX_OF_TRACE: Final = 200
-"""Verdicts on one trace that are read at once."""
+"""Verdicts on one trace that are read at once, the latest."""
 
 
 class StoreUnreadableError(RightcallError):
@@ -309,8 +309,8 @@ class RunsDatabase:
 
     def spans(self, trace_id: str) -> Iterator[bytes]:
         """The raw spans of each stored verdict on a trace, as an OTLP request. Raises StoreUnreadableError."""
-        stored_of = f"SELECT spans FROM bodies WHERE id IN (SELECT id FROM runs WHERE trace = ? LIMIT {MAX_OF_TRACE})"
-        for (spans,) in self.read(stored_of, (trace_id,)):
+        latest = "SELECT id FROM runs WHERE trace = ? ORDER BY id DESC LIMIT ?"
+        for (spans,) in self.read(f"SELECT spans FROM bodies WHERE id IN ({latest})", (trace_id, MAX_OF_TRACE)):
             try:
                 yield zlib.decompress(spans)
             except zlib.error as error:

@@ -139,17 +139,21 @@ def page_of(database: RunsDatabase, wanted: Filter, after: int | None = None, si
     size, text = max(1, min(size, MAX_PAGE)), wanted.text.lower()
     if _TRACE_ID.fullmatch(text):
         statement, values = _numbers(wanted, after, trace_id=text)
-        if found := [number for (number,) in database.read(f"{statement} LIMIT ?", [*values, size])]:
-            return Page(_listed(database, found), None)
+        if (page := _first(database, statement, values, size)).runs:
+            return page
     # A number of an order, or an id of a conversation, may look like the beginning of a trace id.
     statement, values = _numbers(wanted, after)
-    if text:
-        found, following = _searched(database, statement, values, text, size)
-    else:
-        # One more than asked for tells whether there is a next page, without counting what fits.
-        found = [number for (number,) in database.read(f"{statement} LIMIT ?", [*values, size + 1])]
-        following = found[size - 1] if len(found) > size else None
+    if not text:
+        return _first(database, statement, values, size)
+    found, following = _searched(database, statement, values, text, size)
     return Page(_listed(database, found[:size]), following)
+
+
+def _first(database: RunsDatabase, statement: str, values: Sequence[Any], size: int) -> Page:
+    """Returns the first of the runs whose numbers a query gives."""
+    # One more than asked for tells whether there is a next page, without counting what fits.
+    found = [number for (number,) in database.read(f"{statement} LIMIT ?", [*values, size + 1])]
+    return Page(_listed(database, found[:size]), found[size - 1] if len(found) > size else None)
 
 
 def _numbers(wanted: Filter, after: int | None, trace_id: str = "") -> tuple[str, list[Any]]:
@@ -204,14 +208,23 @@ def _range_of(trace_id: str) -> tuple[str, str]:
 
 
 def of_trace(database: RunsDatabase, trace_id: str) -> list[Row]:
-    """Returns the explained verdicts of the trace whose id begins so, outermost first; none if it stands for several."""
-    statement = "SELECT id, trace FROM runs WHERE trace >= ? AND trace < ? ORDER BY id LIMIT ?"
-    found = database.read(statement, (*_range_of(trace_id), MAX_OF_TRACE))
+    """Returns the explained verdicts of the trace whose id begins so, outermost first; none if it stands for several.
+
+    Of many these are the latest `MAX_OF_TRACE`. Raises StoreUnreadableError.
+    """
+    statement = "SELECT id, trace FROM runs WHERE trace >= ? AND trace < ? ORDER BY id DESC LIMIT ?"
+    found = database.read(statement, (*_range_of(trace_id), MAX_OF_TRACE))[::-1]
     # To show any of several traces would be a guess.
     if len({trace for _, trace in found}) != 1:
         return []
     rows = database.bodies([number for number, _ in found])
     return sorted(rows, key=lambda row: (row["shadow"], row["scope"] != "run", row["parent_span_id"] is not None))
+
+
+def number_of_trace(database: RunsDatabase, trace_id: str) -> int:
+    """Returns how many verdicts on a trace are stored. Raises StoreUnreadableError."""
+    ((number,),) = database.read("SELECT count(*) FROM runs WHERE trace = ?", (trace_id,))
+    return int(number)
 
 
 def latest(database: RunsDatabase, wanted: Filter, count: int) -> list[Row]:

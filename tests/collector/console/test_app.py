@@ -11,15 +11,19 @@ from typing import Any
 
 import pytest
 
-from collector.config.model import Config, ConsoleConfig
+from collector.config.model import Config, ConsoleConfig, RedactionConfig
 from collector.console import app, rule_tests, scratch
 from collector.console.app import Console
 from collector.console.context import Context
 from collector.console.request import Request
 from collector.console.rule_tests import exported
+from collector.console.run_page import run_page
 from collector.console.scratch import try_rules
 from collector.errors import ConfigError
+from collector.results.redaction import Redaction
+from collector.runs import queries
 from collector.runs.database import RunsDatabase
+from collector.runs.record import Recorder, Submitted
 from collector.runs.store import RunStore, build_store
 from collector.runs.tally import DIMENSIONS
 from collector.scoring.rule_files import LoadedRules, load_rules
@@ -56,6 +60,21 @@ def test_only_so_many_runs_become_tests_at_once(
     request = Request("/console/tests", {"agent": "travel"})
     context = Context(request, database, DIMENSIONS, rules, ConsoleConfig(), (), {})
     assert exported(context).body.count(b"- name:") == 2
+
+
+def test_the_page_of_a_trace_says_how_many_verdicts_it_does_not_show(
+    monkeypatch: pytest.MonkeyPatch, rules: LoadedRules
+) -> None:
+    database, recorder = RunsDatabase(None, 8 << 20), Recorder(Redaction(RedactionConfig()))
+    database.open()
+    runs = [verdict_of("look", run={"span_id": bytes([number]) * 8}) for number in (1, 2, 3)]
+    database.write([recorder.row(Submitted(run, 1.0, 1.0, cut=False), ()) for run in runs], {}, 1)
+    request = Request(f"/console/runs/{runs[0].run.trace_id.hex()}")
+    context, told = Context(request, database, DIMENSIONS, rules, ConsoleConfig(), (), {}), b"verdicts on this trace"
+    assert told not in run_page(context).body
+    monkeypatch.setattr(queries, "MAX_OF_TRACE", 2)
+    assert b"The latest 2 of 3 " + told in run_page(context).body
+    database.close()
 
 
 def test_rules_are_tried_on_so_many_runs(monkeypatch: pytest.MonkeyPatch, database: RunsDatabase) -> None:

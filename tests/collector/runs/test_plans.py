@@ -16,6 +16,7 @@ from collector.runs.queries import (
     estimate_of,
     first_counted,
     latest,
+    number_of_trace,
     of_trace,
     page_of,
     reasons,
@@ -51,6 +52,7 @@ def test_no_query_looks_at_every_row(database: RunsDatabase, wanted: Filter) -> 
     page_of(database, wanted, after=7)
     latest(database, wanted, 3)
     of_trace(database, "0123")
+    number_of_trace(database, "0123")
     reasons(database, wanted, 5)
     reasons_since(database, wanted, 2.0)
     estimate_of(database, wanted)

@@ -25,6 +25,7 @@ from collector.runs.queries import (
     Filter,
     counted_by,
     dimensions_since,
+    number_of_trace,
     of_trace,
     page_of,
     reasons,
@@ -539,7 +540,26 @@ def test_only_so_many_verdicts_on_a_trace_are_read(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(queries, "MAX_OF_TRACE", 2)
     run = {"trace_id": numbered(1)}
     offered = [verdict_of("look", run={**run, "span_id": bytes([at]) * 8}) for at in range(1, 5)]
-    assert len(stored(offered, lambda store: of_trace(store.database, numbered(1).hex()))) == 2
+
+    def look(store: RunStore) -> tuple[list[str], int]:
+        trace = numbered(1).hex()
+        return [row["span_id"] for row in of_trace(store.database, trace)], number_of_trace(store.database, trace)
+
+    assert stored(offered, look) == (["03" * 8, "04" * 8], 4)
+
+
+def test_a_search_for_a_trace_has_all_of_its_runs_on_its_pages() -> None:
+    offered = [verdict_of("look", run={"trace_id": numbered(1), "span_id": bytes([at]) * 8}) for at in range(1, 6)]
+
+    def look(store: RunStore) -> list[list[str]]:
+        pages, after = [], None
+        while True:
+            page = page_of(store.database, Filter(text=numbered(1).hex()[:12]), after, 2)
+            pages.append([run["span"][:2] for run in page.runs])
+            if (after := page.next) is None:
+                return pages
+
+    assert stored(offered, look) == [["05", "04"], ["03", "02"], ["01"]]
 
 
 def test_a_run_of_many_calls_is_not_compared_again() -> None:
