@@ -106,6 +106,44 @@ def test_updates_can_be_paused(process: CollectorProcess, page: Any) -> None:
     page.wait_for_selector(f"a.id[href$='{trace.hex()}']", timeout=60_000)
 
 
+def test_tabs_that_nobody_sees_keep_no_connection_and_are_updated_once_they_are_seen(
+    process: CollectorProcess, browser: Any
+) -> None:
+    context = browser.new_context(base_url=f"http://127.0.0.1:{process.admin}")
+    # Without a screen every tab of a browser counts as seen.
+    context.add_init_script("Object.defineProperty(document, 'hidden', {get: () => window.isBehind ?? false})")
+    tabs = [context.new_page() for _ in range(8)]  # a browser has six connections to a server
+    for tab in tabs:
+        tab.goto("/console/runs", timeout=30_000)
+        put_behind(tab, True)
+    trace = b"\x5c" * 16
+    send(process, data.tool(2, 1, "lookup_order", trace_id=trace), data.agent(1, name="support", trace_id=trace))
+    put_behind(tabs[0], False)
+    tabs[0].wait_for_selector(f"a.id[href$='{trace.hex()}']", timeout=60_000)
+    assert tabs[1].locator("[data-refreshed]").count() == 0
+    context.close()
+
+
+def put_behind(tab: Any, is_behind: bool) -> None:
+    """Have a tab be covered by another one, or be seen."""
+    tab.evaluate(
+        "behind => { window.isBehind = behind; document.dispatchEvent(new Event('visibilitychange')); }", is_behind
+    )
+
+
+def test_a_page_for_which_there_was_no_room_asks_again(process: CollectorProcess, browser: Any) -> None:
+    context = browser.new_context(base_url=f"http://127.0.0.1:{process.admin}")
+    found = context.new_page()
+    found.clock.install()
+    found.route("**/console/events", lambda route: route.fulfill(status=503), times=1)
+    with found.expect_response("**/console/events") as refused:
+        found.goto("/console/runs")
+    assert refused.value.status == 503
+    with found.expect_request("**/console/events"):
+        found.clock.fast_forward(30_000)
+    context.close()
+
+
 def test_every_filter_is_in_the_url_and_can_be_removed(page: Any) -> None:
     page.goto("/console/runs")
     for field, value in (

@@ -3,7 +3,7 @@
 "use strict";
 const live = document.querySelector("[data-live]");
 let wanted = false, busy = false, paused = false, last = 0;
-const PAUSE = 2000;
+const PAUSE = 2000, RETRY = 30000;
 
 async function refresh() {
   if (busy || paused || document.hidden || Date.now() - last < PAUSE) { wanted = true; return; }
@@ -26,10 +26,21 @@ async function refresh() {
 }
 
 if (live && !new URLSearchParams(location.search).has("after")) {
-  const events = new EventSource("/console/events");
-  events.addEventListener("stored", refresh);
+  let events = null;
+  const listen = () => {
+    // A browser has six connections to a collector, for all its tabs together: one that nobody sees must keep none.
+    if (document.hidden) events?.close();
+    else if (!events || events.readyState === EventSource.CLOSED) {
+      events = new EventSource("/console/events");
+      events.addEventListener("stored", refresh);
+    }
+  };
+  listen();
+  document.addEventListener("visibilitychange", () => { listen(); refresh(); });
+  // A browser does not try again by itself where the collector has as many open pages as it takes.
+  setInterval(listen, RETRY);
   setInterval(() => { if (wanted) refresh(); }, 500);
-  addEventListener("pagehide", () => events.close());
+  addEventListener("pagehide", () => events?.close());
   const pause = document.querySelector("[data-pause]");
   pause.hidden = false;
   pause.addEventListener("click", () => {
