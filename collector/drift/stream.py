@@ -144,6 +144,9 @@ class Stream:
 
         Returns the drift that there is: that of the shortest window. What versions differ in is in ``release``.
         """
+        if hour < self._rolled - 1 and self._was_ahead(hour):
+            # As after a restart: the windows are those of hours that are still to come.
+            self._windows, self._rolled = [_Window(hours) for hours in _WINDOWS], -1
         if hour > self._rolled:
             self._roll(hour)
         if (now := self.hours.get(hour)) is not None:
@@ -183,6 +186,10 @@ class Stream:
                 del self._slots[fact.name]
 
     # ---- windows
+
+    def _was_ahead(self, hour: int) -> bool:
+        """Whether the clock was ahead before, and is not behind now: by it most of the hours have passed."""
+        return sum(one > hour for one in self.hours) < len(self.hours) / 2
 
     def _roll(self, hour: int) -> None:
         for old in [one for one in self.hours if one <= hour - self.kept or one > hour]:

@@ -181,6 +181,23 @@ def test_a_clock_that_is_set_back_harms_nothing(back: int) -> None:
     assert feed(stream, MONDAY + 10 * DAY, USUAL) is None
 
 
+@pytest.mark.parametrize("ahead", [2, DAY, 7 * DAY])
+def test_after_a_clock_that_was_ahead_for_a_moment_a_change_is_found_in_its_hour(ahead: int) -> None:
+    stream = stream_of(14)
+    feed(stream, MONDAY + 14 * DAY + ahead, USUAL)
+    for hour in range(MONDAY + 14 * DAY, MONDAY + 14 * DAY + 3):
+        assert feed(stream, hour, USUAL) is None
+    assert feed(stream, MONDAY + 14 * DAY + 3, {"usual": 300, "twice": 200}) is not None
+    assert max(stream.hours) == MONDAY + 14 * DAY + 3
+
+
+def test_a_clock_that_is_behind_for_a_moment_costs_no_hour() -> None:
+    stream = stream_of(10)
+    before = set(stream.hours)
+    feed(stream, MONDAY - 10_000, USUAL)
+    assert before <= set(stream.hours)
+
+
 def test_chance_is_no_drift() -> None:
     """What months of it cost is in the table of deploy/README.md."""
     chance = random.Random(1)
