@@ -16,7 +16,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -57,6 +57,10 @@ _DELAY: Final = 1.0
 """Seconds until the thread looks at the queue, unless it is half full before."""
 _SHUTDOWN: Final = 30.0
 """Seconds that `shutdown` waits for the thread, which a log exporter may hold up."""
+_MAX_TRACES: Final = 500
+"""Traces in one request, where their spans stand by scope, so that all are open at once: half of what the pipeline may have."""
+_MAX_BYTES: Final = 16 << 20
+"""Size of their attributes, of the 64 MiB that open traces may take there."""
 _MAX_TORN: Final = 65_536
 """Traces that are remembered to lack spans that were dropped, or could not be read."""
 
@@ -116,24 +120,25 @@ class ScoringSpanProcessor(SpanProcessor):
         self._thread.join(_SHUTDOWN)
 
 
+class _OpenTrace:
+    """Spans of a trace that have ended, and how many have not."""
+
+    __slots__ = ("bytes", "running", "spans", "trace_id")
+
+    def __init__(self, trace_id: int) -> None:
+        self.trace_id = trace_id
+        self.spans: list[ReadableSpan] = []
+        self.bytes = self.running = 0
+
+
 class _Taken(NamedTuple):
-    spans: Sequence[ReadableSpan]
+    traces: Sequence[_OpenTrace]
     torn: set[int]
     """Ids of traces of which spans were dropped."""
     dropped: int
     flushes: int
     """How many times `flush` was called so far."""
     closed: bool
-
-
-class _OpenTrace:
-    """Spans of a trace that have ended, and how many have not."""
-
-    __slots__ = ("bytes", "running", "spans")
-
-    def __init__(self) -> None:
-        self.spans: list[ReadableSpan] = []
-        self.bytes = self.running = 0
 
 
 class _Queue:
@@ -144,8 +149,8 @@ class _Queue:
         # By trace id, the one that has been quiet longest first.
         self._open: OrderedDict[int, _OpenTrace] = OrderedDict()
         self._open_bytes = 0
-        self._spans: list[ReadableSpan] = []
-        self._bytes = self._dropped = self._flushes = self._flushed = 0
+        self._passed_on: list[_OpenTrace] = []
+        self._spans = self._bytes = self._dropped = self._flushes = self._flushed = 0
         self._torn: set[int] = set()
         self._closed = False
 
@@ -165,7 +170,7 @@ class _Queue:
                 return
             trace_id = span.context.trace_id
             trace = self._touched(trace_id)
-            if len(self._spans) >= MAX_QUEUED_SPANS or self._bytes + size > MAX_QUEUED_BYTES:
+            if self._spans >= MAX_QUEUED_SPANS or self._bytes + size > MAX_QUEUED_BYTES:
                 self._dropped += 1
                 if len(self._torn) < _MAX_TORN:
                     self._torn.add(trace_id)
@@ -184,7 +189,7 @@ class _Queue:
     def _touched(self, trace_id: int) -> _OpenTrace:
         trace = self._open.get(trace_id)
         if trace is None:
-            trace = self._open[trace_id] = _OpenTrace()
+            trace = self._open[trace_id] = _OpenTrace(trace_id)
         self._open.move_to_end(trace_id)
         return trace
 
@@ -196,20 +201,21 @@ class _Queue:
         """Let the thread have what has ended in a trace."""
         trace = self._open.pop(trace_id)
         self._open_bytes -= trace.bytes
-        self._spans += trace.spans
+        self._passed_on.append(trace)
+        self._spans += len(trace.spans)
         self._bytes += trace.bytes
 
     def take(self, seconds: float) -> _Taken:
         """Empty the queue, after so many seconds unless there is reason to hurry."""
         with self._changed:
             self._changed.wait_for(self._is_urgent, seconds)
-            taken = _Taken(self._spans, self._torn, self._dropped, self._flushes, self._closed)
-            self._spans, self._torn, self._bytes, self._dropped = [], set(), 0, 0
+            taken = _Taken(self._passed_on, self._torn, self._dropped, self._flushes, self._closed)
+            self._passed_on, self._torn, self._spans, self._bytes, self._dropped = [], set(), 0, 0, 0
             return taken
 
     def _is_urgent(self) -> bool:
         # Half, so that there is room for what ends until the thread gets its turn.
-        half_full = 2 * len(self._spans) >= MAX_QUEUED_SPANS or 2 * self._bytes >= MAX_QUEUED_BYTES
+        half_full = 2 * self._spans >= MAX_QUEUED_SPANS or 2 * self._bytes >= MAX_QUEUED_BYTES
         return self._closed or self._flushes > self._flushed or half_full
 
     def flush(self, seconds: float) -> bool:
@@ -235,6 +241,20 @@ class _Queue:
             for trace_id in list(self._open):
                 self._pass_on(trace_id)
             self._changed.notify_all()
+
+
+def _batches(traces: Sequence[_OpenTrace]) -> Iterator[Sequence[_OpenTrace]]:
+    """Yield so few traces at a time that the pipeline evicts none of which it has read half."""
+    batch: list[_OpenTrace] = []
+    size = 0
+    for each in traces:
+        batch.append(each)
+        size += each.bytes
+        if len(batch) == _MAX_TRACES or size >= _MAX_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _size(span: ReadableSpan) -> int:
@@ -274,26 +294,31 @@ class _Worker:
         if taken.dropped:
             _log.warning("%d spans ended faster than they were scored; their runs get no verdict", taken.dropped)
         self._tear(taken.torn)
-        if taken.spans:
-            self._receive(taken.spans)
-        while self._pipeline.advance() == 0.0:
-            self._emit()
+        for traces in _batches(taken.traces):
+            self._receive(traces)
+            self._advance()
+        self._advance()
         if taken.closed:
             self._pipeline.drain("shutdown")
         self._emit()
 
-    def _receive(self, spans: Sequence[ReadableSpan]) -> None:
+    def _receive(self, traces: Sequence[_OpenTrace]) -> None:
+        spans = [span for trace in traces for span in trace.spans]
         try:
             self._pipeline.receive("traces", encode_spans(spans).SerializeToString(), "sdk")
         except Exception:  # noqa: BLE001 - the agent may put anything into a span: a name that is no Unicode, say
-            if len(spans) == 1:
+            if len(traces) == 1:
                 _log.exception("a span could not be read; the runs of its trace get no verdict")
-                self._tear(span.context.trace_id for span in spans if span.context is not None)
+                self._tear(trace.trace_id for trace in traces)
                 return
             # It costs only the runs of its own trace: the others are halved until it is alone.
-            middle = len(spans) // 2
-            self._receive(spans[:middle])
-            self._receive(spans[middle:])
+            middle = len(traces) // 2
+            self._receive(traces[:middle])
+            self._receive(traces[middle:])
+
+    def _advance(self) -> None:
+        while self._pipeline.advance() == 0.0:
+            self._emit()
 
     def _tear(self, traces: Iterable[int]) -> None:
         self._torn |= dict.fromkeys(traces)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -251,6 +252,20 @@ def test_a_stuck_exporter_holds_up_no_agent_and_a_full_queue_makes_no_wrong_verd
     traces = [format(record.log_record.trace_id or 0, "032x") for record in exporter.exported]
     assert traces[1:] == [whole]  # the other lacks spans: whatever its rule says would be wrong
     assert "5 spans ended faster than they were scored" in caplog.text
+
+
+def test_many_runs_at_once_are_scored_whole_whatever_scopes_their_spans_have(stuck: tuple[Process, _Stuck]) -> None:
+    process, exporter = stuck
+    other = process.traces.get_tracer("mcp")
+    for _ in range(1_300):
+        with process.tracer.start_as_current_span("invoke", attributes=AGENT):
+            call(process.tracer, "lookup", '{"id": "ord_7"}')
+            call(other, "refund")
+    exporter.release.set()
+    assert process.processor.force_flush()
+    attributes = [record.log_record.attributes or {} for record in exporter.exported]
+    said = Counter((one["gen_ai.evaluation.score.label"], one["rightcall.revision"]) for one in attributes)
+    assert said == {("pass", 0): 1_301}
 
 
 def test_large_spans_fill_the_queue_as_well(stuck: tuple[Process, _Stuck], caplog: pytest.LogCaptureFixture) -> None:
