@@ -224,13 +224,13 @@ CONSTANTS = {
         "collector/otlp/test_structure.py::test_what_is_beyond_a_limit_is_refused",
     "collector.service.turns._MAX_WAITING":
         "collector/service/test_turns.py::test_more_work_than_senders_wait_for_is_refused_and_counts_until_it_is_done",
-    "collector.span_processor.MAX_OPEN_BYTES":
+    "collector.span_queue.MAX_OPEN_BYTES":
         "collector/test_span_processor.py::test_large_spans_of_traces_that_go_on_are_passed_on_as_well",
-    "collector.span_processor.MAX_OPEN_TRACES":
+    "collector.span_queue.MAX_OPEN_TRACES":
         "collector/test_span_processor.py::test_beyond_the_limit_the_trace_quiet_longest_is_scored_as_it_is",
-    "collector.span_processor.MAX_QUEUED_BYTES":
+    "collector.span_queue.MAX_QUEUED_BYTES":
         "collector/test_span_processor.py::test_large_spans_fill_the_queue_as_well",
-    "collector.span_processor.MAX_QUEUED_SPANS":
+    "collector.span_queue.MAX_QUEUED_SPANS":
         "collector/test_span_processor.py::"
         "test_a_stuck_exporter_holds_up_no_agent_and_a_full_queue_makes_no_wrong_verdicts",
     "collector.transport.backoff.MAX_RETRY_AFTER":

@@ -24,7 +24,7 @@ from opentelemetry.sdk._logs.export import (
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Tracer
 
-from collector import span_processor
+from collector import span_processor, span_queue
 from collector.errors import ConfigError
 from scorers.opentelemetry import ScoringSpanProcessor
 from tests.waiting import wait_for
@@ -153,7 +153,7 @@ def test_beyond_the_limit_the_trace_quiet_longest_is_scored_as_it_is(
     for span in (second, first):
         with trace.use_span(span):
             call(impatient.tracer, "lookup", '{"id": "ord_7"}')
-    others = [impatient.tracer.start_span("GET /") for _ in range(span_processor.MAX_OPEN_TRACES - 2)]
+    others = [impatient.tracer.start_span("GET /") for _ in range(span_queue.MAX_OPEN_TRACES - 2)]
     assert impatient.traces.force_flush()
     assert labels(exported) == []
     others.append(impatient.tracer.start_span("GET /"))
@@ -170,7 +170,7 @@ def test_large_spans_of_traces_that_go_on_are_passed_on_as_well(
     impatient: Process, exported: InMemoryLogRecordExporter
 ) -> None:
     with impatient.tracer.start_as_current_span("invoke", attributes=AGENT):
-        for number in range(span_processor.MAX_OPEN_BYTES >> 20):
+        for number in range(span_queue.MAX_OPEN_BYTES >> 20):
             assert (number, labels(exported)) == (number, [])
             call(impatient.tracer, "lookup", "x" * (1 << 20))
             assert impatient.traces.force_flush()
@@ -243,7 +243,7 @@ def test_a_stuck_exporter_holds_up_no_agent_and_a_full_queue_makes_no_wrong_verd
     whole = run_agent(process.tracer, "lookup", "refund")
     with process.tracer.start_as_current_span("invoke", attributes=AGENT):
         call(process.tracer, "lookup", '{"id": "ord_7"}')
-        for _ in range(span_processor.MAX_QUEUED_SPANS):
+        for _ in range(span_queue.MAX_QUEUED_SPANS):
             process.tracer.start_span("GET /", Context()).end()
         call(process.tracer, "refund")
     assert not process.processor.force_flush(timeout_millis=1)
@@ -271,7 +271,7 @@ def test_many_runs_at_once_are_scored_whole_whatever_scopes_their_spans_have(stu
 def test_large_spans_fill_the_queue_as_well(stuck: tuple[Process, _Stuck], caplog: pytest.LogCaptureFixture) -> None:
     process, exporter = stuck
     attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "lookup", "input": "x" * (1 << 20)}
-    fit = span_processor.MAX_QUEUED_BYTES >> 20
+    fit = span_queue.MAX_QUEUED_BYTES >> 20
     for _ in range(fit + 3):
         process.tracer.start_span("tool", attributes=attributes).end()
     exporter.release.set()
