@@ -37,7 +37,7 @@ from collector.request_pipeline import RequestPipeline, Steps
 from collector.results.redaction import Redaction
 from collector.results.results import Results
 from collector.scoring.rule_files import LoadedRules
-from collector.scoring.select_and_score import Scoring
+from collector.scoring.select_and_score import RunningBelow, Scoring, nothing_runs
 from collector.scoring.verdict import Verdict
 from collector.storage.journal import Journal
 from collector.storage.offsets import Offsets, Origin, Partition
@@ -58,7 +58,7 @@ class Pipeline:
 
     ``on_verdict`` receives every verdict but those of judges. ``user_input`` reads the user's words even where no intent
     has to be found in them. ``embed_ahead`` is asked to embed texts before they are needed, and returns in how many seconds
-    they will be, 0 for now.
+    they will be, 0 for now. ``running`` tells of spans that are known to go on.
     """
 
     def __init__(  # noqa: PLR0913 - everything it is connected to, in one phase
@@ -75,12 +75,13 @@ class Pipeline:
         judge_queue: JudgeQueue | None = None,
         embed_ahead: Callable[[Iterable[str]], float] | None = None,
         archive: Archive | None = None,
+        running: RunningBelow = nothing_runs,
     ) -> None:
         self._time = PausableTime(clock.now)
         clock = Clock(self._time.now, clock.wall_ns, clock.sleep, clock.random)
         self._telemetry, self._queue, self._clock, self._embed_ahead = telemetry, queue, clock, embed_ahead
         self._context, self._user_input = config.context, user_input
-        self._dimensions = tuple(config.exporters.prometheus.dimensions)
+        self._running, self._dimensions = running, tuple(config.exporters.prometheus.dimensions)
         self._judge_queue, self._budget = judge_queue, memory_budget(config)
         self._assembler = assembler = Assembler(config.traces, self._budget)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
@@ -139,13 +140,14 @@ class Pipeline:
             route, intent, skew_ns, user_input=user_input, content=reads_content, dimensions=self._dimensions,
             needs_intent=rules.set.reads_intents,
         )  # fmt: skip
+        scoring = Scoring(
+            rules.set, skew_ns, self._assembler.was_scored, self.refused.__contains__, self.gaps, self._running, self._confirm
+        )  # fmt: skip
         # Replaced as one object: an evaluation in slices goes on with the one it began with, never with half of each.
         self._traces.rules = Rules(
             rules.set,
             settings,
-            Scoring(
-                rules.set, skew_ns, self._assembler.was_scored, self.refused.__contains__, self.gaps, self._confirm
-            ),
+            scoring,
             collects_runs=rules.set.has_scope("conversation") and self.offsets is None,
             submits=self._judge_queue is not None and rules.set.has_judges(),
             version=next(self._versions),

@@ -38,7 +38,7 @@ from collector.results.evaluation_events import evaluation_events
 from collector.scoring.rule_files import LoadedRules, load_rules
 from collector.scoring.verdict import Verdict
 from collector.service.log_config import RepeatLimit
-from collector.span_queue import REMEMBERED, OpenTrace, SpanQueue, Taken, batches
+from collector.span_queue import REMEMBERED, OpenTrace, RunningSpans, SpanQueue, Taken, batches
 from collector.telemetry.metrics import Telemetry
 
 _log = logging.getLogger(__name__)
@@ -112,8 +112,11 @@ class _Worker:
         self._queue, self._logger_provider = queue, logger_provider
         self._logger: Logger | None = None
         self._torn: OrderedDict[int, None] = OrderedDict()
+        self._running = RunningSpans()
         self._verdicts: list[Verdict] = []
-        self._pipeline = Pipeline(_CONFIG, rules, Telemetry(), None, SYSTEM_CLOCK, self._verdicts.append)
+        self._pipeline = Pipeline(
+            _CONFIG, rules, Telemetry(), None, SYSTEM_CLOCK, self._verdicts.append, running=self._running.parents
+        )
 
     def work(self) -> None:
         """Score what is queued until the queue is closed."""
@@ -132,6 +135,8 @@ class _Worker:
             _log.warning("%d spans ended faster than they were scored; their runs get no verdict", taken.dropped)
         self._tear(taken.torn)
         for traces in batches(taken.traces):
+            for each in traces:
+                self._running.note(each)
             self._receive(traces)
             self._advance()
         self._advance()

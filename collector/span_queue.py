@@ -18,7 +18,9 @@ MAX_OPEN_TRACES: Final = 10_000
 MAX_OPEN_BYTES: Final = 64 << 20
 """Size of the attributes of what has ended in them. Beyond it as well."""
 REMEMBERED: Final = 65_536
-"""Traces that are remembered to lack spans that were dropped, or could not be read."""
+"""Traces that are remembered to lack spans that were dropped, or could not be read. Spans that are remembered to go on, too."""
+_RUNNING: Final = 100
+"""Bytes that a span takes until it ends."""
 _MAX_TRACES: Final = 500
 """Traces in one request, where their spans stand by scope, so that all are open at once: half of what the pipeline may have."""
 _MAX_BYTES: Final = 16 << 20
@@ -26,14 +28,15 @@ _MAX_BYTES: Final = 16 << 20
 
 
 class OpenTrace:
-    """Spans of a trace that have ended, and how many have not."""
+    """Spans of a trace that have ended, and the parents of those that have not, by their ids; 0 is no parent."""
 
     __slots__ = ("bytes", "running", "spans", "trace_id")
 
     def __init__(self, trace_id: int) -> None:
         self.trace_id = trace_id
         self.spans: list[ReadableSpan] = []
-        self.bytes = self.running = 0
+        self.running: dict[int, int] = {}
+        self.bytes = 0
 
 
 class Taken(NamedTuple):
@@ -65,7 +68,9 @@ class SpanQueue:
         """The trace of this span is open until that ends."""
         with self._changed:
             if not self._closed:
-                self._touched(span.context.trace_id).running += 1
+                trace = self._touched(span.context.trace_id)
+                trace.running[span.context.span_id] = span.parent.span_id if span.parent is not None else 0
+                self._grow(trace, _RUNNING)
                 self._keep_limits()
 
     def put(self, span: ReadableSpan) -> None:
@@ -83,11 +88,11 @@ class SpanQueue:
                     self._torn.add(trace_id)
             else:
                 trace.spans.append(span)
-                trace.bytes += size
-                self._open_bytes += size
-            trace.running -= 1
-            # Below 0 if it is not known that the span began: before a fork, or in a trace that was beyond the limits.
-            if trace.running <= 0:
+                self._grow(trace, size)
+            # It may not be known that the span began: before a fork, or in a trace that was beyond the limits.
+            if trace.running.pop(span.context.span_id, None) is not None:
+                self._grow(trace, -_RUNNING)
+            if not trace.running:
                 self._pass_on(trace_id)
             self._keep_limits()
             if self._is_urgent():
@@ -99,6 +104,10 @@ class SpanQueue:
             trace = self._open[trace_id] = OpenTrace(trace_id)
         self._open.move_to_end(trace_id)
         return trace
+
+    def _grow(self, trace: OpenTrace, size: int) -> None:
+        trace.bytes += size
+        self._open_bytes += size
 
     def _keep_limits(self) -> None:
         while len(self._open) > MAX_OPEN_TRACES or self._open_bytes > MAX_OPEN_BYTES:
@@ -149,6 +158,33 @@ class SpanQueue:
             for trace_id in list(self._open):
                 self._pass_on(trace_id)
             self._changed.notify_all()
+
+
+class RunningSpans:
+    """The spans that go on in traces of which others were passed on, and their parents, by ids."""
+
+    def __init__(self) -> None:
+        self._parents: OrderedDict[int, dict[int, int]] = OrderedDict()
+        self._count = 0
+
+    def note(self, trace: OpenTrace) -> None:
+        """Note which spans of this trace have ended, and which have not."""
+        before = self._parents.pop(trace.trace_id, {})
+        running = before | trace.running
+        if not running:  # nearly always
+            return
+        for span in trace.spans:
+            running.pop(span.context.span_id if span.context is not None else 0, None)
+        self._count += len(running) - len(before)
+        if running:
+            self._parents[trace.trace_id] = running
+        while self._count > REMEMBERED:
+            self._count -= len(self._parents.popitem(last=False)[1])  # of the trace noted longest ago
+
+    def parents(self, trace_id: bytes) -> list[bytes]:
+        """Returns the parents of the spans that go on in a trace, b"" for none."""
+        running = self._parents.get(int.from_bytes(trace_id, "big"), {})
+        return [parent.to_bytes(8, "big") if parent else b"" for parent in running.values()]
 
 
 def batches(traces: Sequence[OpenTrace]) -> Iterator[Sequence[OpenTrace]]:

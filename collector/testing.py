@@ -20,8 +20,9 @@ from typing import NamedTuple, overload
 from weakref import WeakKeyDictionary
 
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
-from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 
 from collector.config.yaml_documents import rule_paths
 from collector.offline.score import score_files, score_requests
@@ -39,11 +40,31 @@ _LATER_RULES = LoadedRules(RuleSet(), reads_all_attributes=True)
 """Runs are read before `assert_run` is told which rules judge them."""
 
 
+class _Recording:
+    """The spans that ended so far, and the parents of those that go on, b"" for none, by trace and span id."""
+
+    def __init__(self) -> None:
+        self.spans: list[ReadableSpan] = []
+        self.running: dict[tuple[bytes, int], bytes] = {}
+
+    def begin(self, span: Span) -> None:
+        self.running[_key(span.context)] = span.parent.span_id.to_bytes(8, "big") if span.parent is not None else b""
+
+    def end(self, span: ReadableSpan) -> None:
+        self.spans.append(span)
+        if span.context is not None:
+            self.running.pop(_key(span.context), None)
+
+
+def _key(span: trace.SpanContext) -> tuple[bytes, int]:
+    return span.trace_id.to_bytes(16, "big"), span.span_id
+
+
 class RecordedRuns(Sequence[Run]):
     """The agent runs of the spans that ended so far, in order of start. It grows while the recording goes on."""
 
-    def __init__(self, spans: list[ReadableSpan]) -> None:
-        self._spans, self._read = spans, 0
+    def __init__(self, recording: _Recording) -> None:
+        self._recording, self._read = recording, (0, 0)
         self._runs: list[Run] = []
 
     @overload
@@ -57,26 +78,34 @@ class RecordedRuns(Sequence[Run]):
         return len(self._rebuilt())
 
     def _rebuilt(self) -> list[Run]:
-        if self._read != len(self._spans):
-            # A copy, since other threads may end spans while it is read. `_read` then says how many it had.
-            spans = list(self._spans)
+        # Copies, since other threads may begin and end spans meanwhile. Those that run first: one that ends is in both.
+        running, spans = dict(self._recording.running), list(self._recording.spans)
+        if self._read != (read := (len(running), len(spans))):
             request = encode_spans(spans).SerializeToString()
-            verdicts = score_requests([("spans", "traces", request)], _LATER_RULES)
+            verdicts = score_requests(
+                [("spans", "traces", request)],
+                _LATER_RULES,
+                lambda trace_id: [parent for (of, _), parent in running.items() if of == trace_id],
+            )
             # Traces come in order of the spans that ended. The sort is stable: a run stays before those that it started.
             self._runs = sorted((verdict.run for verdict in verdicts), key=lambda run: run.start_ns)
-            self._read = len(spans)
+            self._read = read
         return self._runs
 
 
 class _Recorder(SpanProcessor):
-    """Hands each span that ends to the recordings that are open."""
+    """Hands each span that begins or ends to the recordings that are open."""
 
     def __init__(self) -> None:
-        self.open: list[list[ReadableSpan]] = []
+        self.open: list[_Recording] = []
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        for recording in self.open:
+            recording.begin(span)
 
     def on_end(self, span: ReadableSpan) -> None:
-        for spans in self.open:
-            spans.append(span)
+        for recording in self.open:
+            recording.end(span)
 
 
 _recorders: WeakKeyDictionary[TracerProvider, _Recorder] = WeakKeyDictionary()
@@ -90,13 +119,13 @@ def record_runs(provider: TracerProvider | None = None) -> Iterator[RecordedRuns
     not the SDK's. Spans that are sampled out, or end later, are missing: the runs then say what is in doubt.
     """
     recorder = _recorder_of(provider or _global_provider())
-    spans: list[ReadableSpan] = []
-    recorder.open.append(spans)
+    recording = _Recording()
+    recorder.open.append(recording)
     try:
-        yield RecordedRuns(spans)
+        yield RecordedRuns(recording)
     finally:
-        # By identity: two recordings of the same spans are equal. A new list, since a span may end on another thread.
-        recorder.open = [other for other in recorder.open if other is not spans]
+        # A new list, since a span may begin or end on another thread.
+        recorder.open = [other for other in recorder.open if other is not recording]
 
 
 def _global_provider() -> TracerProvider:

@@ -13,6 +13,7 @@ from collector.reconstruction.reconstruct import Run
 from collector.runs.explained import closest_rule
 from collector.runs.rows import Row, row_of
 from collector.scoring.rule_files import LoadedRules
+from collector.scoring.select_and_score import RunningBelow, nothing_runs
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
 from scorers import RuleSet
@@ -36,9 +37,14 @@ def read_runs(
             on_run(run)
 
 
-def score_requests(requests: Iterable[Request], rules: LoadedRules) -> list[Verdict]:
-    """The verdicts on one set of traces: OTLP requests as protobuf, each with its place for messages. Raises InputError."""
-    return Scorer(rules).all_of(requests, Telemetry())
+def score_requests(
+    requests: Iterable[Request], rules: LoadedRules, running: RunningBelow = nothing_runs
+) -> list[Verdict]:
+    """The verdicts on one set of traces: OTLP requests as protobuf, each with its place for messages. Raises InputError.
+
+    ``running`` tells of spans that are known to go on.
+    """
+    return Scorer(rules, running=running).all_of(requests, Telemetry())
 
 
 def rows_of(lists: Lists) -> list[Row]:

@@ -13,6 +13,7 @@ from collector.pipeline import Pipeline
 from collector.receivers.otlp_file import InputError
 from collector.scoring import conversations
 from collector.scoring.rule_files import LoadedRules
+from collector.scoring.select_and_score import RunningBelow, nothing_runs
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
 
@@ -27,10 +28,15 @@ ConversationRecords = list[tuple[bytes, bytes]]
 
 
 class Scorer:
-    """Scores by one set of rules. Attributes of runs are taken from their model requests too if they are ``dimensions``."""
+    """Scores by one set of rules. Attributes of runs are taken from their model requests too if they are ``dimensions``.
 
-    def __init__(self, rules: LoadedRules, dimensions: Sequence[str] = ()) -> None:
-        self._rules = rules
+    ``running`` tells of spans that are known to go on.
+    """
+
+    def __init__(
+        self, rules: LoadedRules, dimensions: Sequence[str] = (), running: RunningBelow = nothing_runs
+    ) -> None:
+        self._rules, self._running = rules, running
         exporters = ExportersConfig(prometheus=PrometheusExporterConfig(dimensions=list(dimensions)))
         self._config = Config(traces=_LIMITS, conversations=_CONVERSATIONS, exporters=exporters)
 
@@ -71,4 +77,6 @@ class Scorer:
         # Time stands still, so that nothing is released before all of the input was read: the order of files is not
         # the order of events.
         clock = Clock(now=lambda: 0.0, wall_ns=lambda: 0)
-        return Pipeline(self._config, self._rules, telemetry, None, clock, on_verdict, user_input=True)
+        return Pipeline(
+            self._config, self._rules, telemetry, None, clock, on_verdict, user_input=True, running=self._running
+        )

@@ -8,7 +8,7 @@ known, or the span that it is anchored at, and then as a further revision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
@@ -39,8 +39,18 @@ _IN_GAP = Doubt(
     sentence="spans of it may have been sent, and given up by their sender, while this process was down or had no room",
 )
 _EARLY = Doubt("truncated", sentence="it had to be scored before spans that were still on their way could arrive")
+_RUNNING = Doubt("truncated", sentence="spans of it had begun and not ended when it had to be scored")
 _FORCED = frozenset({"evicted", "shutdown", "max_duration"})  # reasons of release for which nothing is waited
 _TORN = Doubt("torn_trace", sentence="it may have begun before this process could see it: other spans may be elsewhere")
+
+
+RunningBelow = Callable[[bytes], Collection[bytes]]
+"""Returns below which spans of a trace others are known to go on; b"" for those without a parent."""
+
+
+def nothing_runs(trace_id: bytes) -> Collection[bytes]:
+    """Where nobody knows of spans that have not ended."""
+    return ()
 
 
 class Scored:
@@ -71,10 +81,10 @@ class Scored:
 class Scoring:
     """How traces are scored: by which rules, with which tolerance between clocks, and what was scored before.
 
-    ``was_scored`` tells of a trace that is no longer remembered whether the run with this anchor had its verdict, and
-    ``was_refused`` whether spans of a trace were refused and are still to be sent again. ``gaps`` are those in what was
-    received, None of recordings. When nothing of a trace has arrived
-    for ``confirm`` seconds, no span is on its way any more that could change a fail.
+    ``was_scored`` tells of a trace that is no longer remembered whether the run with this anchor had its verdict,
+    ``was_refused`` whether spans of a trace were refused and are still to be sent again, and ``running`` below which spans of
+    it others are known to go on. ``gaps`` are those in what was received, None of recordings. When nothing of a trace has
+    arrived for ``confirm`` seconds, no span is on its way any more that could change a fail.
     """
 
     rules: RuleSet
@@ -82,6 +92,7 @@ class Scoring:
     was_scored: Callable[[bytes, bytes], bool] = lambda trace_id, anchor: False
     was_refused: Callable[[bytes], bool] = lambda trace_id: False
     gaps: Gaps | None = None
+    running: RunningBelow = nothing_runs
     confirm: float = 0.0
 
     def verdicts_of(
@@ -99,12 +110,16 @@ class Scoring:
         scored, beginnings = Scored(), Beginnings(trace)
         scored.is_early = release in _FORCED and now - trace.touched < self.confirm
         scored.parts = parts
-        cut = _runs_with_dropped_spans(trace, runs) if trace.seen else frozenset()
+        cut = _runs_around(trace.seen, trace, runs) if trace.seen else frozenset()
+        running = self.running(trace.trace_id)
+        ongoing = _runs_around(running, trace, runs) if running else frozenset()
         was_refused = self.was_refused(trace.trace_id)
         for run in runs:
             checkpoint()
             if trace.truncated or run.span_id in cut:
                 _add_doubt(run, _TRUNCATED)
+            if run.span_id in ongoing:
+                _add_doubt(run, _RUNNING)
             if beginnings.may_be_missing(run.span_id):
                 _add_doubt(run, _TORN)
             if was_refused:
@@ -117,14 +132,19 @@ class Scoring:
             self._score_once(scored, trace, run.span_id, run, "run", release)
         if runs and self.rules.has_scope("trace") and not trace.seen:  # else part of the trace was lost in a restart
             joined = _join(runs, self.skew_ns)
-            if beginnings.may_be_missing(_WHOLE_TRACE):
-                _add_doubt(joined, _TORN)
-            if not was_refused and self._may_be_in_gap(trace, _WHOLE_TRACE):
-                _add_doubt(joined, _IN_GAP)
-            self._score_once(scored, trace, _WHOLE_TRACE, joined, "trace", release)
+            if running:
+                _add_doubt(joined, _RUNNING)
+            self._score_trace(scored, trace, joined, release, is_torn=beginnings.may_be_missing(_WHOLE_TRACE))
         if self.rules.has_scope("trace") or self.rules.has_scope("conversation"):
             self._note_scored_wholes(scored, trace, runs)
         return scored
+
+    def _score_trace(self, scored: Scored, trace: Trace, joined: Run, release: str, *, is_torn: bool) -> None:
+        if is_torn:
+            _add_doubt(joined, _TORN)
+        if not self.was_refused(trace.trace_id) and self._may_be_in_gap(trace, _WHOLE_TRACE):
+            _add_doubt(joined, _IN_GAP)
+        self._score_once(scored, trace, _WHOLE_TRACE, joined, "trace", release)
 
     def _may_be_in_gap(self, trace: Trace, anchor: bytes) -> bool:
         return self.gaps is not None and bool(self.gaps) and self.gaps.may_hold(*trace.times_of(anchor))
@@ -215,12 +235,11 @@ def _is_agent(trace: Trace, anchor: bytes) -> bool:
     return span is not None and span.role is AGENT
 
 
-def _runs_with_dropped_spans(trace: Trace, runs: Sequence[Run]) -> frozenset[bytes]:
-    """Returns the anchors of the runs below which there are spans of which only the ids are known."""
-    # Not those of log records, which are below nothing.
-    dropped = [key for key in trace.seen if isinstance(key, bytes)]
-    nearest = _nearest_runs(trace, {run.span_id for run in runs}, dropped)
-    return frozenset([nearest[key] for key in dropped]) - {b""}
+def _runs_around(keys: Iterable[bytes | int], trace: Trace, runs: Sequence[Run]) -> frozenset[bytes]:
+    """Returns the anchors of the runs that these spans are part of."""
+    span_ids = [key for key in keys if isinstance(key, bytes)]  # log records are below nothing
+    nearest = _nearest_runs(trace, {run.span_id for run in runs}, span_ids)
+    return frozenset([nearest[span_id] for span_id in span_ids]) - {b""}
 
 
 def _nearest_runs(trace: Trace, anchors: Iterable[bytes], span_ids: Iterable[bytes]) -> Mapping[bytes, bytes]:

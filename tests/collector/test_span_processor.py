@@ -22,7 +22,7 @@ from opentelemetry.sdk._logs.export import (
     SimpleLogRecordProcessor,
 )
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.trace import Tracer
+from opentelemetry.trace import Span, Tracer
 
 from collector import span_processor, span_queue
 from collector.errors import ConfigError
@@ -72,10 +72,13 @@ def process(rules: Path, exported: InMemoryLogRecordExporter) -> Iterator[Proces
     process.shutdown()
 
 
-def call(tracer: Tracer, name: str, arguments: str = "{}") -> None:
+def begin_call(tracer: Tracer, name: str, arguments: str = "{}") -> Span:
     said = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.arguments": arguments}
-    with tracer.start_as_current_span(name, attributes=said):
-        pass
+    return tracer.start_span(name, attributes=said)
+
+
+def call(tracer: Tracer, name: str, arguments: str = "{}") -> None:
+    begin_call(tracer, name, arguments).end()
 
 
 def run_agent(tracer: Tracer, *tools: str, order: str = "ord_7") -> str:
@@ -189,6 +192,39 @@ def test_shutdown_scores_what_is_left_as_it_is_and_ends_the_thread(
     assert process.processor.force_flush()
     process.processor.shutdown()
     assert len(labels(exported)) == 1
+
+
+def test_a_run_is_in_doubt_if_spans_below_it_go_on_at_shutdown(
+    process: Process, exported: InMemoryLogRecordExporter
+) -> None:
+    for tools in (["lookup"], ["lookup", "refund"]):
+        with process.tracer.start_as_current_span("invoke", attributes=AGENT):
+            for name in tools:
+                call(process.tracer, name, '{"id": "ord_7"}')
+            with trace.use_span(process.tracer.start_span("step")):
+                begin_call(process.tracer, "delete_order")
+    process.processor.shutdown()
+    assert [label for _, label in labels(exported)] == ["incomplete"] * 2
+    assert [(one.log_record.attributes or {}).get("rightcall.doubts") for one in exported.get_finished_logs()] == [
+        ("truncated",)
+    ] * 2
+
+
+def test_a_run_is_in_doubt_until_all_spans_below_it_have_ended_where_it_was_passed_on_before(
+    process: Process, exported: InMemoryLogRecordExporter
+) -> None:
+    with process.tracer.start_as_current_span("invoke", attributes=AGENT):
+        call(process.tracer, "lookup", '{"id": "ord_7"}')
+        calls = [begin_call(process.tracer, name) for name in ("refund", "notify")]
+    others = [process.tracer.start_span("GET /") for _ in range(span_queue.MAX_OPEN_TRACES)]
+    found = []
+    for ended in ([], *([one] for one in calls)):
+        for span in ended:
+            span.end()
+        assert process.traces.force_flush()
+        found.append([label for _, label in labels(exported)][-1])
+    assert found == ["incomplete", "incomplete", "fail"]  # now it is known that it made a call too many
+    assert len(others) == span_queue.MAX_OPEN_TRACES
 
 
 def test_a_span_that_cannot_be_encoded_costs_only_the_runs_of_its_trace(

@@ -32,6 +32,8 @@ def run(*tools, agent="shop-helper", provider=None, **more):
             with tracer.start_as_current_span("tool", attributes=said):
                 pass
 '''  # fmt: skip
+AGENT_ATTRIBUTES = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop-helper"}
+TOOL_ATTRIBUTES = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "lookup"}
 scope: dict[str, object] = {}
 exec(AGENT, scope)
 run_agent = scope["run"]
@@ -86,6 +88,21 @@ def test_runs_are_in_order_of_start(provider: TracerProvider) -> None:
         run_agent(LOOKUP, agent="second", provider=provider)  # type: ignore[operator]
         first.end()
     assert [run.agent for run in runs] == ["first", "second"]
+
+
+def test_a_run_is_in_doubt_while_a_span_below_it_goes_on(provider: TracerProvider, rules: Path) -> None:
+    tracer = provider.get_tracer("agent")
+    with record_runs(provider) as runs, tracer.start_as_current_span("session"):
+        run_agent(LOOKUP, REFUND, provider=provider)  # type: ignore[operator]
+        with tracer.start_as_current_span("invoke", attributes=AGENT_ATTRIBUTES):
+            calls = [tracer.start_span("tool", attributes=TOOL_ATTRIBUTES) for _ in range(2)]
+            calls[0].end()
+        assert_run(runs[0], rules=rules)
+        with pytest.raises(AssertionError, match=r"incomplete by rule orders: .* spans of it had begun and not ended"):
+            assert_run(runs[1], rules=rules)
+        calls[1].end()
+        with pytest.raises(AssertionError, match="fail by rule orders"):
+            assert_run(runs[1], rules=rules)
 
 
 def test_a_run_that_its_rule_passes(provider: TracerProvider, rules: Path) -> None:

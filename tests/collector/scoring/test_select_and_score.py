@@ -167,6 +167,15 @@ def test_a_truncated_trace_is_incomplete() -> None:
     assert (verdict.label, verdict.unscored_reason) == ("incomplete", "truncated")
 
 
+def test_spans_that_go_on_leave_the_run_around_them_and_its_whole_trace_undecided() -> None:
+    runs = [run_of("a", number=1), run_of("b", number=5)]
+    scoring = Scoring(rules({"scope": "trace"}, {}), running=lambda trace_id: [b"", runs[1].span_id])
+    verdicts = scoring.verdicts_of(Trace(TRACE, 0.0, 0.0, bytearray()), runs, "shutdown", 0.0).verdicts
+    assert [(verdict.scope, verdict.unscored_reason) for verdict in verdicts] == [
+        ("run", None), ("run", "truncated"), ("trace", "truncated")
+    ]  # fmt: skip
+
+
 def test_a_shadow_rule_is_scored_beside_the_rule_in_force() -> None:
     verdicts = score(rules({"shadow": True}, {}), run_of("a", "b"))
     assert [(verdict.rule, verdict.shadow) for verdict in verdicts] == [("rule-1", False), ("rule-0", True)]
