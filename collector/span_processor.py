@@ -175,7 +175,10 @@ class _Worker:
             if int.from_bytes(verdict.run.trace_id, "big") in self._torn:
                 continue
             for event in evaluation_events(verdict, SYSTEM_CLOCK.wall_ns()):
-                self._known_logger().emit(_record(logs_pb2.LogRecord.FromString(event)))
+                try:
+                    self._known_logger().emit(_record(logs_pb2.LogRecord.FromString(event)))
+                except Exception:  # noqa: BLE001 - of a log processor, say; the other events are emitted all the same
+                    _log.exception("an evaluation event could not be emitted")
 
     def _known_logger(self) -> Logger:
         # At the first event and not before: the application may set its logger provider after this processor.

@@ -14,7 +14,7 @@ import pytest
 from opentelemetry import trace
 from opentelemetry._logs import Logger, LogRecord
 from opentelemetry.context import Context
-from opentelemetry.sdk._logs import LoggerProvider, ReadableLogRecord
+from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor, ReadableLogRecord, ReadWriteLogRecord
 from opentelemetry.sdk._logs.export import (
     InMemoryLogRecordExporter,
     LogRecordExporter,
@@ -328,6 +328,37 @@ class _BrokenLogger(Logger):
 
     def emit(self, record: LogRecord | None = None, **_: object) -> None:
         raise ValueError("no disk")
+
+
+class _BrokenOnce(LogRecordProcessor):
+    """Of somebody else, with a bug that shows with the first event."""
+
+    def __init__(self) -> None:
+        self.is_broken = True
+
+    def on_emit(self, log_record: ReadWriteLogRecord) -> None:
+        if self.is_broken:
+            self.is_broken = False
+            raise ValueError("no disk")
+
+    def shutdown(self) -> None:
+        pass
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return True
+
+
+def test_an_event_that_cannot_be_emitted_costs_no_other(
+    rules: Path, exported: InMemoryLogRecordExporter, caplog: pytest.LogCaptureFixture
+) -> None:
+    process = Process(rules, exported)
+    process.logs.add_log_record_processor(_BrokenOnce())
+    with process.tracer.start_as_current_span("POST /chat"):  # which scores them at once
+        for _ in range(3):
+            run_agent(process.tracer, "lookup", "refund")
+    process.shutdown()
+    assert len(labels(exported)) == 3
+    assert caplog.text.count("an evaluation event could not be emitted") == 1
 
 
 def test_an_error_is_logged_and_the_agent_goes_on(rules: Path, caplog: pytest.LogCaptureFixture) -> None:
