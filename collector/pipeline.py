@@ -17,6 +17,7 @@ from typing import Final
 
 from collector.assembly.assembler import Assembler, Occupied
 from collector.assembly.conversations import ConversationRun, Conversations
+from collector.assembly.due import Due
 from collector.assembly.gaps import Gaps
 from collector.assembly.refused_traces import RefusedTraces
 from collector.clock import Clock, PausableTime
@@ -237,6 +238,12 @@ class Pipeline:
         parts = (self._assembler, self._conversation_pipeline, self._hold_queue)
         deadlines = [part.next_deadline() for part in parts]
         return max(0.0, min((deadline for deadline in deadlines if deadline is not None), default=now + 1.0) - now)
+
+    def end(self, trace_id: bytes) -> None:
+        """Release a trace of which nothing more comes, also if it lacks spans; a large one soon."""
+        trace = self._assembler.open.get(trace_id)
+        if trace is not None and not trace.evaluating:
+            self._traces.release_if_complete(trace, Due.IDLE)
 
     def evict(self, count: int = 100, budget: float = 0.01) -> None:
         """Release traces and conversations as they are, because the memory limit is reached.

@@ -139,6 +139,10 @@ class _Worker:
                 self._running.note(each)
             self._receive(traces)
             self._advance()
+            # What one waits for is not recorded here: a parent of another provider, say. Those cut short wait for the rest.
+            for each in traces:
+                if not self._running.parents(trace_id := each.trace_id.to_bytes(16, "big")):
+                    self._pipeline.end(trace_id)
         self._advance()
         if taken.closed:
             self._pipeline.drain("shutdown")

@@ -127,6 +127,18 @@ def test_a_run_waits_for_the_spans_above_it(process: Process, exported: InMemory
     assert [label for _, label in labels(exported)] == ["pass"]
 
 
+def test_a_run_does_not_wait_for_a_parent_that_is_not_recorded_here(
+    process: Process, exported: InMemoryLogRecordExporter
+) -> None:
+    web = TracerProvider(shutdown_on_exit=False)
+    with web.get_tracer("web").start_as_current_span("POST /chat"):
+        run_agent(process.tracer, "lookup", "refund")
+        run_agent(process.tracer, "lookup")
+        assert process.traces.force_flush()
+    assert [label for _, label in labels(exported)] == ["pass", "fail"]
+    web.shutdown()
+
+
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch, rules: Path, exported: InMemoryLogRecordExporter) -> Iterator[Process]:
     """A process that waits for nothing: what is read of a part of a run is an event after a flush, whoever its agent is."""
