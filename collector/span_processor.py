@@ -96,8 +96,18 @@ class ScoringSpanProcessor(SpanProcessor):
             _log.exception("a span could not be queued")
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Score the runs that have ended, and emit their events. Returns False if it took longer."""
-        return self._queue.flush(timeout_millis / 1000)
+        """Score the runs that have ended, emit their events, and flush the logger provider. Returns False if it took longer."""
+        until = SYSTEM_CLOCK.now() + timeout_millis / 1000
+        if not self._queue.flush(timeout_millis / 1000):
+            return False
+        provider = self._logger_provider or get_logger_provider()
+        if not isinstance(provider, sdk_logs.LoggerProvider):
+            return True
+        try:
+            return provider.force_flush(max(0, round((until - SYSTEM_CLOCK.now()) * 1000)))
+        except Exception:  # noqa: BLE001 - of an exporter, say; the agent goes on
+            _log.exception("evaluation events could not be flushed")
+            return False
 
     def shutdown(self) -> None:
         """Score all runs as they are, emit their events, and end the thread. Spans that end later are ignored."""

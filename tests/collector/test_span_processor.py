@@ -16,6 +16,7 @@ from opentelemetry._logs import Logger, LogRecord
 from opentelemetry.context import Context
 from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor, ReadableLogRecord, ReadWriteLogRecord
 from opentelemetry.sdk._logs.export import (
+    BatchLogRecordProcessor,
     InMemoryLogRecordExporter,
     LogRecordExporter,
     LogRecordExportResult,
@@ -111,6 +112,14 @@ def test_a_run_that_ended_is_an_event_after_a_flush(process: Process, exported: 
     assert attributes["rightcall.missing_tools"] == ("refund",)
     assert "lookup.id does not match ^ord_" in str(record.body)
     assert '"7"' not in str(record.body)
+
+
+def test_a_flush_exports_what_the_log_processor_collects(process: Process) -> None:
+    collected = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
+    process.logs.add_log_record_processor(BatchLogRecordProcessor(collected, schedule_delay_millis=3_600_000))
+    good = run_agent(process.tracer, "lookup", "refund")
+    assert process.traces.force_flush()
+    assert labels(collected) == [(good, "pass")]
 
 
 def test_it_needs_no_flush(process: Process, exported: InMemoryLogRecordExporter) -> None:
@@ -343,7 +352,7 @@ class _BrokenLogger(Logger):
 
 
 class _BrokenOnce(LogRecordProcessor):
-    """Of somebody else, with a bug that shows with the first event."""
+    """Of somebody else, with bugs that show with the first event and in each flush."""
 
     def __init__(self) -> None:
         self.is_broken = True
@@ -357,7 +366,7 @@ class _BrokenOnce(LogRecordProcessor):
         pass
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return True
+        raise ValueError("no disk")
 
 
 def test_an_event_that_cannot_be_emitted_costs_no_other(
@@ -371,6 +380,12 @@ def test_an_event_that_cannot_be_emitted_costs_no_other(
     process.shutdown()
     assert len(labels(exported)) == 3
     assert caplog.text.count("an evaluation event could not be emitted") == 1
+
+
+def test_a_flush_that_fails_raises_nothing(process: Process, caplog: pytest.LogCaptureFixture) -> None:
+    process.logs.add_log_record_processor(_BrokenOnce())
+    assert not process.processor.force_flush()
+    assert "evaluation events could not be flushed" in caplog.text
 
 
 def test_an_error_is_logged_and_the_agent_goes_on(rules: Path, caplog: pytest.LogCaptureFixture) -> None:
