@@ -70,11 +70,17 @@ class ScoringSpanProcessor(SpanProcessor):
         self._start()
         # A weak reference, because what is registered there stays for good, and would keep each processor alive.
         if hasattr(os, "register_at_fork"):  # no thread survives a fork
-            restart = weakref.WeakMethod(self._start)
+            restart = weakref.WeakMethod(self._restart)
             os.register_at_fork(after_in_child=lambda: (start := restart()) and start())
 
+    def _restart(self) -> None:
+        # With a queue of its own: the copied one may be locked by a thread that the child does not have.
+        was_shut_down = self._queue.closed
+        self._start()
+        if was_shut_down:
+            self.shutdown()
+
     def _start(self) -> None:
-        # In a child of a fork, too: the copied queue may be locked by a thread that the child does not have.
         self._queue = SpanQueue()
         work = _Worker(self._queue, self._rules, self._logger_provider).work
         # A daemon: an agent that ends without `shutdown` must not wait for it.

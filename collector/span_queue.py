@@ -62,12 +62,13 @@ class SpanQueue:
         self._passed_on: list[OpenTrace] = []
         self._spans = self._bytes = self._dropped = self._flushes = self._flushed = 0
         self._torn: set[int] = set()
-        self._closed = False
+        self.closed = False
+        """It takes nothing any more."""
 
     def begin(self, span: Span) -> None:
         """The trace of this span is open until that ends."""
         with self._changed:
-            if not self._closed:
+            if not self.closed:
                 trace = self._touched(span.context.trace_id)
                 trace.running[span.context.span_id] = span.parent.span_id if span.parent is not None else 0
                 self._grow(trace, _RUNNING)
@@ -78,7 +79,7 @@ class SpanQueue:
         # Before the lock: meanwhile other threads of the agent end their spans.
         size = _size(span)
         with self._changed:
-            if self._closed or span.context is None:
+            if self.closed or span.context is None:
                 return
             trace_id = span.context.trace_id
             trace = self._touched(trace_id)
@@ -125,19 +126,19 @@ class SpanQueue:
         """Empty the queue, after so many seconds unless there is reason to hurry."""
         with self._changed:
             self._changed.wait_for(self._is_urgent, seconds)
-            taken = Taken(self._passed_on, self._torn, self._dropped, self._flushes, self._closed)
+            taken = Taken(self._passed_on, self._torn, self._dropped, self._flushes, self.closed)
             self._passed_on, self._torn, self._spans, self._bytes, self._dropped = [], set(), 0, 0, 0
             return taken
 
     def _is_urgent(self) -> bool:
         # Half, so that there is room for what ends until the thread gets its turn.
         half_full = 2 * self._spans >= MAX_QUEUED_SPANS or 2 * self._bytes >= MAX_QUEUED_BYTES
-        return self._closed or self._flushes > self._flushed or half_full
+        return self.closed or self._flushes > self._flushed or half_full
 
     def flush(self, seconds: float) -> bool:
         """Wait until what is in the queue now was worked on, at most so many seconds. Returns whether it was."""
         with self._changed:
-            if self._closed:
+            if self.closed:
                 return True
             self._flushes += 1
             # What other threads ask for later gets later numbers, and does not prolong this wait.
@@ -154,7 +155,7 @@ class SpanQueue:
     def close(self) -> None:
         """Pass all on as it is, and take nothing any more."""
         with self._changed:
-            self._closed = True
+            self.closed = True
             for trace_id in list(self._open):
                 self._pass_on(trace_id)
             self._changed.notify_all()

@@ -408,7 +408,7 @@ def test_invalid_rules_are_refused_at_once(tmp_path: Path) -> None:
 
 
 SCRIPT = """
-import os, sys
+import os, sys, threading
 from opentelemetry import _logs
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import ConsoleLogRecordExporter, SimpleLogRecordProcessor
@@ -429,6 +429,11 @@ silent = start()
 run(silent, "shop-0")
 silent.shutdown()
 
+if not (child := os.fork()):
+    run(silent, "shop-late")
+    os._exit([thread.name for thread in threading.enumerate()] != ["MainThread"])
+print(os.waitpid(child, 0)[1], flush=True)
+
 logs = LoggerProvider()
 logs.add_log_record_processor(SimpleLogRecordProcessor(ConsoleLogRecordExporter(
     formatter=lambda record: record.log_record.attributes["gen_ai.agent.name"] + chr(10))))
@@ -444,10 +449,12 @@ os.waitpid(child, 0)
 """
 
 
-def test_a_fork_scores_its_own_runs_and_exit_flushes_and_events_that_go_nowhere_are_told(rules: Path) -> None:
+def test_a_fork_scores_its_own_runs_unless_shut_down_and_exit_flushes_and_events_that_go_nowhere_are_told(
+    rules: Path,
+) -> None:
     environment = {**os.environ, "PYTHONWARNINGS": "ignore::DeprecationWarning"}  # of fork beside threads
     command = [sys.executable, "-c", SCRIPT, str(rules)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.split() == ["shop-child", "shop-parent"]
+    assert done.stdout.split() == ["0", "shop-child", "shop-parent"]
     (said,) = done.stderr.splitlines()
     assert said.startswith("evaluation events go nowhere: set a logger provider")
