@@ -12,6 +12,7 @@ this package because it reads spans and files.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -97,14 +98,23 @@ class _Recorder(SpanProcessor):
     """Hands each span that begins or ends to the recordings that are open."""
 
     def __init__(self) -> None:
-        self.open: list[_Recording] = []
+        self._lock = threading.Lock()
+        self._open: tuple[_Recording, ...] = ()
+
+    def open(self, recording: _Recording) -> None:
+        with self._lock:
+            self._open += (recording,)
+
+    def close(self, recording: _Recording) -> None:
+        with self._lock:
+            self._open = tuple(other for other in self._open if other is not recording)
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        for recording in self.open:
+        for recording in self._open:
             recording.begin(span)
 
     def on_end(self, span: ReadableSpan) -> None:
-        for recording in self.open:
+        for recording in self._open:
             recording.end(span)
 
 
@@ -120,12 +130,11 @@ def record_runs(provider: TracerProvider | None = None) -> Iterator[RecordedRuns
     """
     recorder = _recorder_of(provider or _global_provider())
     recording = _Recording()
-    recorder.open.append(recording)
+    recorder.open(recording)
     try:
         yield RecordedRuns(recording)
     finally:
-        # A new list, since a span may begin or end on another thread.
-        recorder.open = [other for other in recorder.open if other is not recording]
+        recorder.close(recording)
 
 
 def _global_provider() -> TracerProvider:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,31 @@ def test_recordings_may_be_nested(provider: TracerProvider) -> None:
         run_agent(LOOKUP, provider=provider)  # type: ignore[operator]
         assert record(provider, REFUND) == [["refund"]]
     assert len(outer) == 2
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("switching")
+def test_recordings_begin_and_end_on_any_thread(provider: TracerProvider) -> None:
+    tracer = provider.get_tracer("agent")
+
+    def record_often(_: int) -> list[int]:
+        counts = []
+        for _ in range(1_000):
+            with record_runs(provider) as runs:
+                tracer.start_span("step").end()
+            counts.append(len(runs._recording.spans))
+        return counts
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(all(counts) for counts in pool.map(record_often, range(8)))
 
 
 def test_runs_are_in_order_of_start(provider: TracerProvider) -> None:
