@@ -56,6 +56,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if not paths:
         raise pytest.UsageError('recorded_run: mark the test with recordings("traces/"), or set rightcall_recordings')
     runs = read_runs(*map(Path, paths))
+    # Without one, the test would be skipped, and the suite pass.
+    if not runs:
+        raise pytest.UsageError(f"recorded_run: no agent run in {', '.join(map(str, paths))}")
     ids = [f"{run.agent or 'agent'}-{run.trace_id.hex()[:8]}-{run.span_id.hex()[:4]}" for run in runs]
     metafunc.parametrize("recorded_run", runs, ids=ids)
 

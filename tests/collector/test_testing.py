@@ -272,6 +272,24 @@ def test_what_fixtures_assert_counts_for_the_test_that_uses_them(
     ])  # fmt: skip
 
 
+def test_recordings_without_a_run_are_an_error(pytester: pytest.Pytester) -> None:
+    (pytester.path / "none").mkdir()
+    request = data.traces(data.span(1, name="GET /")).SerializeToString()
+    (pytester.path / "none" / "1.pb").write_bytes(request)
+    result = suite(
+        pytester,
+        """
+        import pytest
+
+        @pytest.mark.recordings("none")
+        def test_recorded(recorded_run):
+            pass
+        """,
+    )
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*recorded_run: no agent run in *none"])
+
+
 def test_a_project_that_uses_none_of_it_sees_nothing(pytester: pytest.Pytester) -> None:
     result = suite(pytester, "import sys\ndef test_it():\n    assert 'collector.testing' not in sys.modules")
     result.assert_outcomes(passed=1)
