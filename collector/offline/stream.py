@@ -97,7 +97,8 @@ class Evaluation(Generic[Found]):
         found = call_in_processes(partial(_divide, file), sections, self._jobs)
         for section, batches in zip(sections, found, strict=True):
             if isinstance(batches, InputError):
-                if isinstance(batches, OtherFileError):
+                # Of a file in several sections the later ones are requests: it is not about something else.
+                if isinstance(batches, OtherFileError) and section == Section(section.path):
                     continue
                 return None
             self._progress.add((section.end or section.path.stat().st_size) - section.start)

@@ -12,8 +12,9 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from collector.component import SIGNALS, Signal
 from collector.errors import CollectorError, DecodeError, RightcallError
@@ -163,19 +164,34 @@ _LONGEST_LINE = 16 << 20  # bytes; a longer one is no place to divide a file
 
 def _exported(section: Section, pieces: Iterator[bytes]) -> Iterator[tuple[Signal, bytes]]:
     """Yield the requests of a file of JSON: one document, or several one after the other, on lines of their own or not."""
-    path, line, first, document = section.path, 0, None, None
+    path, line, is_first, documents = section.path, 0, True, exported_json.documents(_text(pieces))
     try:
-        for line, document in exported_json.documents(_text(pieces)):  # noqa: B007 - the error below names the last one
-            first = document if first is None else first
+        for line, document in documents:  # noqa: B007 - the error below names the last one
             yield from exported_json.requests(document)
+            is_first = False
     except exported_json.JSONSyntaxError as error:
         raise InputError(f"{path}:{_lines_before(section) + error.line}: {error}") from None
     except CollectorError as error:
-        is_other = isinstance(error, exported_json.UnknownFormatError) and document is first
+        # What is left out silently is a file about something else, not one of traces that begins with another line.
+        is_other = isinstance(error, exported_json.UnknownFormatError) and is_first and not _has_request(documents)
         at = f"{path}:{_lines_before(section) + line}" if line else path
         raise (OtherFileError if is_other else InputError)(f"{at}: {error}") from None
     if not line:
         raise InputError(f"{path}: empty: not {exported_json.FORMATS}")
+
+
+def _has_request(documents: Iterator[tuple[int, Any]]) -> bool:
+    try:
+        return any(_is_request(document) for _, document in islice(documents, _MAX_LINES_TRIED))
+    except CollectorError:
+        return False
+
+
+def _is_request(document: Any) -> bool:
+    try:
+        return any(True for _ in exported_json.requests(document))
+    except CollectorError:
+        return False
 
 
 def _lines_before(section: Section) -> int:

@@ -142,6 +142,25 @@ def test_an_error_in_the_middle_of_a_large_recording_names_its_line(
     assert "a.jsonl:51: not JSON" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(
+    "begin", ['{"level": "info"}\n', '{"level": "info"}\n' * 2_000], ids=["one-line", "many-lines"]
+)
+def test_a_recording_that_begins_with_something_else_is_never_scored_in_part(
+    recording: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    jobs: str,
+    begin: str,
+) -> None:
+    (tmp_path / "a.jsonl").write_text(begin + recording.read_text())
+    in_parts(monkeypatch)
+    monkeypatch.setattr(stream, "_SECTION", 100_000)
+    assert main(["score", "--jobs", jobs, str(tmp_path / "a.jsonl")]) == 2
+    assert "a.jsonl:1: an object with 'level'" in capsys.readouterr().err
+
+
 def test_a_request_without_a_readable_span_is_refused_in_parts_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

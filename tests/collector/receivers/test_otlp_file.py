@@ -158,6 +158,17 @@ def test_a_file_about_something_else_is_left_out_of_a_folder_but_is_no_folder_of
         list(read_set(sorted(tmp_path.iterdir())))
 
 
+@pytest.mark.parametrize("begin", ["", '[{"x": 1}]\n' * 900], ids=["second", "much-later"])
+@pytest.mark.parametrize("document", [DOCUMENT, CONSOLE], ids=["otlp", "console"])
+def test_a_file_of_traces_that_begins_with_another_line_is_not_left_out(
+    tmp_path: Path, document: dict[str, Any], begin: str
+) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(DOCUMENT))
+    (tmp_path / "b.jsonl").write_text('{"level": "info"}\n' + begin + json.dumps(document) + "\n")
+    with pytest.raises(InputError, match=r"b\.jsonl:1: an object with 'level'"):
+        list(read_set(sorted(tmp_path.iterdir())))
+
+
 def test_several_documents_in_one_file(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(CONSOLE, indent=4) + "\n" + json.dumps(CONSOLE) + json.dumps(DOCUMENT))
     assert span_ids(tmp_path / "a.json") == [("traces", 1)] * 3
