@@ -116,7 +116,8 @@ class FileTransport:
         return Rejected()
 
     def _write(self, request: ExportRequest) -> None:
-        self._file.write(json.from_protobuf(request.signal, request.payload))
+        if request.payload:  # the line of an empty one would not tell its signal
+            self._file.write(json.from_protobuf(request.signal, request.payload))
 
     async def close(self) -> None:
         """Close the file."""

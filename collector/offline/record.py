@@ -58,6 +58,8 @@ class Recorder:
         """Write one request. Raises CollectorError."""
         # Refused as the collector would refuse it: a recording that cannot be read again is worth nothing.
         Structure(request)
+        if not request:  # it is no telemetry, and its line would not tell its signal
+            return Rejected()
         # One line at a time: the receivers take requests concurrently.
         async with self._writing:
             try:

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from collector.component import SIGNALS, Signal
 from collector.errors import CollectorError, DecodeError, RightcallError
@@ -160,6 +160,7 @@ def _line_after(file: IO[bytes], position: int) -> int:
 
 _MAX_LINES_TRIED = 1000
 _LONGEST_LINE = 16 << 20  # bytes; a longer one is no place to divide a file
+_EMPTY: Final[dict[str, Any]] = {}  # a request without anything in it, as file exporters write it
 
 
 def _exported(section: Section, pieces: Iterator[bytes]) -> Iterator[tuple[Signal, bytes]]:
@@ -167,8 +168,11 @@ def _exported(section: Section, pieces: Iterator[bytes]) -> Iterator[tuple[Signa
     path, line, is_first, documents = section.path, 0, True, exported_json.documents(_text(pieces))
     try:
         for line, document in documents:  # noqa: B007 - the error below names the last one
-            yield from exported_json.requests(document)
-            is_first = False
+            if document != _EMPTY:
+                yield from exported_json.requests(document)
+                is_first = False
+        if line and is_first:  # of nothing else it is unknown what it is about
+            yield from exported_json.requests(_EMPTY)
     except exported_json.JSONSyntaxError as error:
         raise InputError(f"{path}:{_lines_before(section) + error.line}: {error}") from None
     except CollectorError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -13,8 +14,10 @@ import pytest
 from google.protobuf import json_format
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
+from collector.component import ExportRequest
+from collector.config.exporters import FileExporterConfig
 from collector.errors import ConfigError, DecodeError
-from collector.exporters.file import RotatingFile
+from collector.exporters.file import FileTransport, RotatingFile
 from collector.otlp.json import from_protobuf, to_protobuf
 from collector.receivers.otlp_file import read_file
 from tests import otlp_data as data
@@ -51,6 +54,14 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     found = dict(read_file(path))
     assert type(traces).FromString(found["traces"]) == traces
     assert json_format.MessageToDict(type(logs).FromString(found["logs"])) == json_format.MessageToDict(logs)
+
+
+def test_a_request_without_anything_in_it_is_no_line(tmp_path: Path) -> None:
+    transport = FileTransport(FileExporterConfig(path=tmp_path / "a.jsonl"))
+    for payload in (b"", data.traces(*RUN).SerializeToString(), b""):
+        asyncio.run(transport.send(ExportRequest("traces", payload, 0)))
+    asyncio.run(transport.close())
+    assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 1
 
 
 def test_what_is_nested_as_deeply_as_protobuf_reads_is_written_and_read_back() -> None:

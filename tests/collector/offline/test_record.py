@@ -70,6 +70,18 @@ def test_nothing_recorded_is_said_with_what_to_look_for(tmp_path: Path, capsys: 
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_requests_without_anything_in_them_are_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    send = """
+import os, urllib.request
+url = os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] + "/v1/traces"
+headers = {"Content-Type": "application/x-protobuf"}
+assert urllib.request.urlopen(urllib.request.Request(url, b"", headers)).status == 200
+"""
+    assert main(["record", "-o", str(tmp_path / "out"), "--", sys.executable, "-c", send]) == 1
+    assert "no telemetry came" in capsys.readouterr().err
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("words", "said"), [(["--", "no-such-command"], "No such file"), (["--"], "name the command after --")]
 )

@@ -169,6 +169,14 @@ def test_a_file_of_traces_that_begins_with_another_line_is_not_left_out(
         list(read_set(sorted(tmp_path.iterdir())))
 
 
+def test_empty_requests_among_others_are_read_as_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("{}\n" + json.dumps(DOCUMENT) + "\n{}\n")
+    assert span_ids(tmp_path / "a.jsonl") == [("traces", 1)]
+    (tmp_path / "a.jsonl").write_text("{}\n{}\n")
+    with pytest.raises(InputError, match=r"a\.jsonl:2: an object with no keys: not OTLP JSON"):
+        list(read_set([tmp_path / "a.jsonl"]))
+
+
 def test_several_documents_in_one_file(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(CONSOLE, indent=4) + "\n" + json.dumps(CONSOLE) + json.dumps(DOCUMENT))
     assert span_ids(tmp_path / "a.json") == [("traces", 1)] * 3
