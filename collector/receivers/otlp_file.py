@@ -16,10 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from collector.component import SIGNALS, Signal
+from collector.component import Signal
 from collector.errors import CollectorError, DecodeError, RightcallError
 from collector.files import walk
 from collector.otlp import exported_json
+from collector.otlp.signals import signal_of
 from collector.otlp.wire import read_field
 
 _SUFFIXES = (".pb", ".json", ".jsonl")
@@ -112,9 +113,8 @@ def read_file(section: Section | Path, on_read: OnRead = _ignore) -> Iterator[tu
     pieces = _pieces(section, on_read)
     try:
         if kind == ".pb":
-            signal = _signal_of(path)
             for request in _protobuf(path, pieces):
-                yield signal, request
+                yield signal_of(request), request
         else:
             yield from _exported(section, pieces)
     except CollectorError as error:
@@ -284,8 +284,3 @@ def _unreadable(path: Path, error: Exception) -> InputError:
 
 def _is_otlp(path: Path) -> bool:
     return path.is_file() and path.name.removesuffix(".gz").endswith(_SUFFIXES)
-
-
-def _signal_of(path: Path) -> Signal:
-    """Returns the signal that the file name contains, traces if none: a protobuf request does not identify its own."""
-    return next((signal for signal in SIGNALS if signal in path.name), "traces")

@@ -12,6 +12,11 @@ from typing import Any
 
 import pytest
 from google.protobuf import json_format
+from google.protobuf.message import Message
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Gauge, Histogram, Metric, ResourceMetrics, ScopeMetrics, Sum
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp import exported_json
 from collector.receivers import otlp_file
@@ -23,6 +28,11 @@ DOCUMENT = {"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]}
 LINES = json.dumps(DOCUMENT) + "\n\n" + json.dumps({"resourceLogs": [], **DOCUMENT}) + "\n"
 
 
+def metrics(*found: Metric) -> ExportMetricsServiceRequest:
+    scope = ScopeMetrics(metrics=found)
+    return ExportMetricsServiceRequest(resource_metrics=[ResourceMetrics(scope_metrics=[scope])])
+
+
 def span_ids(path: Path) -> list[tuple[str, int]]:
     return [(signal, len(data.all_spans(body)) if signal == "traces" else 0) for signal, body in read_file(path)]
 
@@ -32,7 +42,7 @@ def span_ids(path: Path) -> list[tuple[str, int]]:
     ("name", "body", "found"),
     [
         ("request.pb", data.traces(data.span(1)).SerializeToString(), [("traces", 1)]),
-        ("request-logs.pb", b"", [("logs", 0)]),
+        ("logs.pb", b"", [("traces", 0)]),
         ("request.json", json.dumps(DOCUMENT).encode(), [("traces", 1)]),
         ("exported.jsonl", LINES.encode(), [("traces", 1), ("traces", 1), ("logs", 0)]),
     ],
@@ -43,6 +53,28 @@ def test_every_kind(
     path = tmp_path / (name + (".gz" if pack is gzip.compress else ""))
     path.write_bytes(pack(body))
     assert span_ids(path) == found
+
+
+@pytest.mark.parametrize("name", ["request.pb", "biometrics-2026.pb", "catalogs.pb", "logs.pb.gz"])
+@pytest.mark.parametrize(
+    ("request_", "signal"),
+    [
+        (data.traces(data.span(1)), "traces"),
+        (data.traces(Span(trace_id=data.TRACE, span_id=data.span_id(1), name="without times")), "traces"),
+        (data.logs(LogRecord(observed_time_unix_nano=1, body=data.any_value("x"))), "logs"),
+        (data.logs(LogRecord(), LogRecord(attributes=data.attributes({"event.name": "x"}))), "logs"),
+        (metrics(Metric(name="tokens", gauge=Gauge())), "metrics"),
+        (metrics(Metric(name="http.server.time", description="seconds.", sum=Sum())), "metrics"),
+        (metrics(Metric(name="http.server.time", histogram=Histogram())), "metrics"),
+    ],
+    ids=["spans", "spans-without-times", "logs", "logs-without-times", "gauge", "sum", "histogram"],
+)
+def test_the_bytes_of_a_request_tell_its_signal_and_not_the_name_of_its_file(
+    tmp_path: Path, name: str, request_: Message, signal: str
+) -> None:
+    body = request_.SerializeToString()
+    (tmp_path / name).write_bytes(gzip.compress(body) if name.endswith(".gz") else body)
+    assert list(read_file(tmp_path / name)) == [(signal, body)]
 
 
 ATTRIBUTES: dict[str, Any] = {
