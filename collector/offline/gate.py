@@ -58,7 +58,12 @@ class Tally:
 
     def count(self, kind: str) -> int:
         """How many runs are of one kind of ``--fail-on``: a label, ``forbidden`` or ``no_rule``."""
-        return {"forbidden": self.forbidden, "no_rule": self.unscored["no_rule"]}.get(kind, self.labels[kind])
+        if kind == "forbidden":
+            return self.forbidden
+        if kind == "no_rule":
+            return self.unscored[kind]
+        # A run whose rule a missing span may tell has no label, and is as undecided.
+        return self.labels[kind] + (self.unscored["unknown_route"] if kind == "incomplete" else 0)
 
     def sentence(self) -> str:
         """The figures in one line, with what was not scored and why."""
@@ -163,7 +168,7 @@ _NAMES = {
     "forbidden": "a forbidden call",
     "error": "the label error",
     "ambiguous": "the label ambiguous",
-    "incomplete": "the label incomplete",
+    "incomplete": "the label incomplete or unknown_route",
     "no_rule": "no rule",
 }
 

@@ -22,6 +22,7 @@ ERROR = row_of(verdict_of(label="error", value=None))
 INCOMPLETE = row_of(verdict_of("search", label="incomplete", doubts=["missing_span"]))
 AMBIGUOUS = row_of(verdict_of("search", label="ambiguous", doubts=["uncertain_order"]))
 NO_RULE = row_of(verdict_of("search", rule=None, evaluations=[]))
+UNKNOWN_ROUTE = row_of(verdict_of("search", rule=None, evaluations=[], is_rule_unknown=True))
 OF_KIND = {
     "fail": FAIL, "forbidden": FORBIDDEN, "error": ERROR, "incomplete": INCOMPLETE, "ambiguous": AMBIGUOUS, "no_rule": NO_RULE,
 }  # fmt: skip
@@ -63,6 +64,12 @@ def test_each_kind_is_refused_where_it_is_asked_for_and_only_there(kind: str) ->
     assert told.endswith(f"(--fail-on {kind})")
     others = tuple(other for other in OF_KIND if other != kind and (kind, other) != ("forbidden", "fail"))
     assert objections(*rows, fail_on=others) == []
+
+
+def test_a_run_whose_rule_is_unknown_is_incomplete() -> None:
+    told = ["2 runs with the label incomplete or unknown_route (--fail-on incomplete)"]
+    assert objections(PASS, INCOMPLETE, UNKNOWN_ROUTE, fail_on=("incomplete",)) == told
+    assert objections(PASS, UNKNOWN_ROUTE, fail_on=tuple(kind for kind in OF_KIND if kind != "incomplete")) == []
 
 
 def test_several_kinds_are_refused_at_once() -> None:
