@@ -18,14 +18,11 @@ from typing import Final
 from collector.assembly.assembler import Assembler, Occupied
 from collector.assembly.conversations import ConversationRun, Conversations
 from collector.assembly.due import Due
-from collector.assembly.gaps import Gaps
-from collector.assembly.refused_traces import RefusedTraces
 from collector.clock import Clock, PausableTime
 from collector.component import ExportRequest, Rejected, Signal
 from collector.config.memory import memory_budget
 from collector.config.model import Config
 from collector.conversation_pipeline import ConversationPipeline
-from collector.delivery.batch import Batch
 from collector.delivery.hold import HoldQueue
 from collector.delivery.sending_queue import Outgoing
 from collector.errors import CollectorError
@@ -45,8 +42,9 @@ from collector.storage.offsets import Offsets, Origin, Partition
 from collector.storage.records import SpoolRecord
 from collector.storage.recovery import Recovery
 from collector.storage.spool import Spool
-from collector.storage.unreceived import GapRows, RefusedRows
+from collector.storage.unreceived import unreceived
 from collector.telemetry.metrics import Telemetry
+from collector.trace_handover import hand_over
 from collector.trace_pipeline import Rules, TracePipeline
 from collector.verdict_output import Archive, VerdictOutput
 
@@ -86,8 +84,7 @@ class Pipeline:
         self._judge_queue, self._budget = judge_queue, memory_budget(config)
         self._assembler = assembler = Assembler(config.traces, self._budget)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
-        self.refused = RefusedTraces(clock.now, record=RefusedRows(spool) if spool is not None else None)
-        self.gaps = Gaps(clock.wall_ns, config.traces.max_duration, GapRows(spool) if spool is not None else None)
+        self.refused, self.gaps = unreceived(spool, clock, config.traces.max_duration)
         self._redaction = Redaction(config.redact)
         self._results = Results(
             self._redaction, clock.wall_ns, values=config.explain.values, dimensions=self._dimensions,
@@ -117,8 +114,7 @@ class Pipeline:
             wait_for=self._wait_for, confirms=self._confirm > config.traces.settle,
         )  # fmt: skip
         self._requests = RequestPipeline(
-            assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._settle,
-            self.offsets,
+            assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._settle, self.offsets
         )  # fmt: skip
         telemetry.traces_open.set_function(lambda: len(assembler))
         telemetry.held_spans.set_function(lambda: self._hold_queue.held_spans)
@@ -291,19 +287,7 @@ class Pipeline:
 
         Returns how many traces that were.
         """
-        self._traces.abandon()
-        batch, count = Batch("traces"), 0
-        for trace in self._assembler.open.all():
-            # What holds nothing has been forwarded already, all of it.
-            if trace.held and not self._traces.release_if_sure(trace):
-                for _, raw, envelope in trace.held_spans():
-                    batch.add(envelope, raw, 0.0)
-                if self._journal is not None:
-                    self._journal.drop(trace)
-                self._traces.drop(trace)
-                count += 1
-        while (request := batch.take()) is not None:
-            put(request)
+        count = hand_over(self._assembler, self._traces, self._journal, put)
         self._telemetry.handed_over_traces.inc(count)
         return count
 

@@ -5,10 +5,11 @@ scorer of a rule returns an `Evaluation`. ``SCORERS[name](**options)`` is a sing
 """
 
 from scorers.calls import Call
-from scorers.evaluation import CompiledRule, Evaluation, RuleSet, compile_rules, digest, load_rules, score_rule
+from scorers.evaluation import CompiledRule, Evaluation, digest, score_rule
 from scorers.options import Options
 from scorers.plugins import MatcherPlugin, PluginError, ScorerPlugin
 from scorers.registry import SCORERS
+from scorers.rule_set import RuleSet, compile_rules, load_rules
 from scorers.rules.intents import FoundIntent
 from scorers.rules.model import Expect, Intent, Match, Rule, RuleFile, RuleTest
 from scorers.rules.parsing import Problem, RuleError, parse_rules

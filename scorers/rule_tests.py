@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from scorers.conformance.difference import columns
-from scorers.evaluation import CompiledRule, RuleSet
+from scorers.evaluation import CompiledRule
+from scorers.rule_set import RuleSet
 from scorers.rules.model import RuleFile, RuleTest, RuleTestCall
 from scorers.rules.selection import MATCH_KEYS, RuleContext
 from scorers.score import Score

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from collector.assembly.gaps import Gaps
+from collector.assembly.refused_traces import RefusedTraces
+from collector.clock import Clock
 from collector.storage.records import RecordKind, write_gap, write_refused
 from collector.storage.spool import Spool
 
@@ -52,3 +55,9 @@ class GapRows(_Rows):
     def store(self, begun_ns: int, ended_ns: int) -> None:
         """Store a gap, in place of what was stored of the one that began then."""
         self._store(begun_ns, write_gap(begun_ns, ended_ns))
+
+
+def unreceived(spool: Spool | None, clock: Clock, horizon: float) -> tuple[RefusedTraces, Gaps]:
+    """Returns what is to be known of what is not received, stored where there is a spool; ``horizon`` as of `Gaps`."""
+    refused = RefusedTraces(clock.now, record=None if spool is None else RefusedRows(spool))
+    return refused, Gaps(clock.wall_ns, horizon, None if spool is None else GapRows(spool))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scorers import ToolCall, Trajectory, compile_rules, parse_rules
-from scorers.evaluation import RuleSet
+from scorers.rule_set import RuleSet
 from scorers.rules.semantic_texts import SemanticTexts
 
 MEANS = {"semantic": "cancel my order"}
