@@ -26,6 +26,7 @@ from collector.conversation_pipeline import ConversationPipeline
 from collector.delivery.hold import HoldQueue
 from collector.delivery.sending_queue import Outgoing
 from collector.errors import CollectorError
+from collector.handover import hand_over
 from collector.judging.queue import JudgeQueue
 from collector.otlp import lazy
 from collector.otlp.structure import Structure
@@ -44,7 +45,6 @@ from collector.storage.recovery import Recovery
 from collector.storage.spool import Spool
 from collector.storage.unreceived import unreceived
 from collector.telemetry.metrics import Telemetry
-from collector.trace_handover import hand_over
 from collector.trace_pipeline import Rules, TracePipeline
 from collector.verdict_output import Archive, VerdictOutput
 

@@ -12,9 +12,7 @@ import pytest
 from scorers import (
     SCORERS,
     Doubt,
-    RuleContext,
     RuleError,
-    RuleSet,
     Score,
     ToolCall,
     Trajectory,
@@ -258,46 +256,6 @@ def test_digests_tell_rules_apart_and_nothing_else() -> None:
 
 def test_a_digest_never_changes_between_releases_by_accident() -> None:
     assert changed(expect={"sequence": ["a", {"optional": "b"}]}) == "919831020199"
-
-
-def test_rules_are_selected_by_scope_and_shadows_apart() -> None:
-    rules = load_rules(
-        {
-            "rules": [
-                {"name": "shadow", "match": {}, "shadow": True},
-                {"name": "whole", "match": {}, "scope": "trace"},
-                {"name": "special", "match": {"route": "/x"}},
-                {"name": "rest", "match": {}},
-            ],
-            "intents": [{"name": "refund", "keywords": ["refund"]}],
-        }
-    )
-
-    def name(route: str | None, **keys: Any) -> str | None:
-        found = rules.select(RuleContext(route=route), **keys)
-        return found.rule.name if found else None
-
-    assert (name("/x"), name("/y")) == ("special", "rest")
-    assert (name("/x", scope="trace"), name("/x", scope="conversation")) == ("whole", None)
-    assert (name("/x", shadow=True), name("/x", scope="trace", shadow=True)) == ("shadow", None)
-    assert (rules.has_scope("trace"), rules.has_scope("conversation")) == (True, False)
-    assert rules.find_intent("a refund, please").name == "refund"
-
-
-def test_two_files_may_not_name_two_rules_alike() -> None:
-    one, other = rule(), rule()
-
-    with pytest.raises(RuleError, match="two rules are named r"):
-        RuleSet([one, other])
-
-
-@pytest.mark.parametrize(("scorers", "asks"), [(["trajectory"], False), (["trajectory", "mastra_llm"], True)])
-def test_rules_know_whether_a_model_is_asked(scorers: list[str], asks: bool) -> None:
-    assert load_rules({"rules": [{"name": "r", "match": {}, "scorers": scorers}]}).has_judges() is asks
-
-
-def test_no_rules_select_nothing() -> None:
-    assert RuleSet().select(RuleContext(route="/x")) is None
 
 
 def test_a_rule_scores_a_run_without_further_ado() -> None:
