@@ -29,7 +29,7 @@ from tests.judge_server import JudgeServer, says
 from tests.sinks import OtlpSink
 from tests.waiting import PATIENCE, wait_for
 
-CONVERSATIONS = {"name": "talks", "scope": "conversation", "expect": {"max_calls": 99}}
+CONVERSATIONS = {"name": "talks", "match": {"agent": "talker"}, "scope": "conversation", "expect": {"max_calls": 99}}
 JUDGED = {
     "name": "judged",
     "match": {"route": "/judged"},
@@ -124,18 +124,19 @@ def post(collector: CollectorProcess, body: bytes) -> None:
 def odd_traffic(collector: CollectorProcess, number: int) -> None:
     """What makes the rarer metrics move: no rule, twice, late, unreadable, unknown, refused, too many labels, wrong rules."""
     trace = bytes([number]) * 16
-    talk: dict[str, Any] = {"gen_ai__conversation__id": f"c-{number}"}
     words = '[{"role": "user", "parts": [{"type": "text", "content": "I want my money back"}]}]'
-    talk["gen_ai__tool__definitions"] = '[{"name": "find"}]'
+    asked: dict[str, Any] = {"gen_ai__input__messages": words, "gen_ai__tool__definitions": '[{"name": "find"}]'}
     request = data.traces(
         data.tool(2, 1, "search", trace_id=trace),
-        data.agent(1, trace_id=trace, rightcall__route="/unknown", gen_ai__input__messages=words, **talk),
+        data.agent(1, trace_id=trace, rightcall__route="/unknown", **asked),
     ).SerializeToString()
     series = 'rightcall_runs_unscored_total{agent="helper",reason="no_rule",route="/unknown"}'
     scored = collector.metric(series)
     post(collector, request)
     post(collector, request)
     wait_for(lambda: collector.metric(series) > scored)
+    talk = data.agent(1, name="talker", trace_id=bytes([number, 8] * 8), gen_ai__conversation__id=f"c-{number}")
+    post(collector, data.traces(talk).SerializeToString())
     post(collector, data.traces(data.tool(3, 1, "search", trace_id=trace)).SerializeToString())
     judged_traffic(collector, number)
     unread = data.span(9, 1, trace_id=trace, gen_ai__odd="?")
