@@ -180,11 +180,13 @@ def _nested(node: Mapping[Any, Any], depth: int, answers: list[Mapping[Any, Any]
     if _is_returned(node):
         answers.append(node)
         return []
-    return [
+    nested: list[tuple[object, bool, int]] = [
         (child, key in CALL_LISTS, depth + 1)
-        for key, child in reversed(list(node.items()))
+        for key, child in node.items()
         if key not in SKIPPED_KEYS and _may_nest(child)
     ]
+    nested.reverse()  # not while it is made, on which mypyc fails
+    return nested
 
 
 def is_result(node: Mapping[Any, Any]) -> bool:
