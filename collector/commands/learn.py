@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, add_jobs, share, tell, write_lines, write_output
-from scorers.wording import quantity
 
 
 def add(commands: Any) -> None:
@@ -38,6 +37,7 @@ def _learn(options: argparse.Namespace) -> int:
     from collector.learning.rules import NOISE  # noqa: PLC0415
     from collector.offline.progress import Progress  # noqa: PLC0415
     from collector.offline.score import read_runs  # noqa: PLC0415
+    from scorers.wording import quantity  # noqa: PLC0415
 
     # Before anything is read, which may take minutes.
     if options.output is not None and options.output.exists():

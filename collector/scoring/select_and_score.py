@@ -237,7 +237,7 @@ def _is_agent(trace: Trace, anchor: bytes) -> bool:
 
 def _runs_around(keys: Iterable[bytes | int], trace: Trace, runs: Sequence[Run]) -> frozenset[bytes]:
     """Returns the anchors of the runs that these spans are part of."""
-    span_ids = [key for key in keys if isinstance(key, bytes)]  # log records are below nothing
+    span_ids = [key for key in keys if isinstance(key, bytes) and key]  # log records are below nothing
     nearest = _nearest_runs(trace, {run.span_id for run in runs}, span_ids)
     return frozenset([nearest[span_id] for span_id in span_ids]) - {b""}
 
