@@ -11,9 +11,7 @@ from collector.otlp.wire import read_field
 _RESOURCES: Final = 0x0A  # tags: number of the field << 3 | wire type
 _SCOPES = _ITEMS = 0x12
 _OF_SPANS: Final = frozenset([0x39, 0x41])  # start and end
-_OF_LOGS: Final = frozenset(
-    [0x09, 0x10, 0x32, 0x38, 0x59]
-)  # times, severity, attributes, how many of them were dropped
+_OF_LOGS: Final = frozenset([0x09, 0x10, 0x32, 0x38, 0x59])  # times, severity, attributes, and how many were dropped
 _OF_METRICS: Final = frozenset([0x3A, 0x52])  # sums and exponential histograms
 _FIRST, _SECOND = 0x0A, 0x12  # the ids of a span, the name and the description of a metric
 _IDS: Final = (16, 8)  # bytes
