@@ -155,8 +155,7 @@ class _Scored(NamedTuple):
         # How many runs a stored one stands for on average, of those with the reason and of all others. By the variance of a
         # ratio, the share is as sure as one of so many fewer runs that are all known.
         own = squares / runs if runs else self.others.squares / self.others.runs if self.others.runs else 1.0
-        other = (
-            (self.others.squares - squares + self.passed) / rest if rest >= 0.5 else own
-        )  # and not what rounding left
+        # Of less than one run only what rounding left is known.
+        other = (self.others.squares - squares + self.passed) / rest if rest >= 0.5 else own
         known = total / ((1 - value) * own + value * other)
         return share(value * known, known)
