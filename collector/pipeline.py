@@ -45,7 +45,8 @@ from collector.storage.recovery import Recovery
 from collector.storage.spool import Spool
 from collector.storage.unreceived import unreceived
 from collector.telemetry.metrics import Telemetry
-from collector.trace_pipeline import Rules, TracePipeline
+from collector.trace_evaluation import Rules, TraceEvaluator
+from collector.trace_pipeline import TracePipeline
 from collector.verdict_output import Archive, VerdictOutput
 
 _log = logging.getLogger(__name__)
@@ -109,9 +110,11 @@ class Pipeline:
         self._confirm = max(config.traces.settle, config.traces.confirm)
         # A `confirm` that is no longer than `settle` has passed when
         # a trace settles: fails are then given as early as passes.
+        self._evaluator = TraceEvaluator(
+            self._results, clock, wait_for=self._wait_for, confirms=self._confirm > config.traces.settle
+        )
         self._traces = TracePipeline(
-            assembler, self._conversation_pipeline, self._results, self._hold_queue, self._journal, self._output, clock,
-            wait_for=self._wait_for, confirms=self._confirm > config.traces.settle,
+            assembler, self._conversation_pipeline, self._evaluator, self._hold_queue, self._journal, self._output, clock
         )  # fmt: skip
         self._requests = RequestPipeline(
             assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._settle, self.offsets
@@ -141,7 +144,7 @@ class Pipeline:
             rules.set, skew_ns, self._assembler.was_scored, self.refused.__contains__, self.gaps, self._running, self._confirm
         )  # fmt: skip
         # Replaced as one object: an evaluation in slices goes on with the one it began with, never with half of each.
-        self._traces.rules = Rules(
+        self._evaluator.rules = Rules(
             rules.set,
             settings,
             scoring,
@@ -150,7 +153,7 @@ class Pipeline:
             version=next(self._versions),
         )
         if self._requests.seen_from is not None:
-            self._conversation_pipeline.collect(all_runs=self._traces.rules.collects_runs)
+            self._conversation_pipeline.collect(all_runs=self._evaluator.rules.collects_runs)
         self._requests.reader = reader_for(
             rules, self._context, self._redaction, self._dimensions, content=reads_content
         )
@@ -239,7 +242,7 @@ class Pipeline:
         """Release a trace of which nothing more comes, also if it lacks spans; a large one soon."""
         trace = self._assembler.open.get(trace_id)
         if trace is not None and not trace.evaluating:
-            self._traces.release_if_complete(trace, Due.IDLE)
+            self._traces.release_complete(iter([(trace, Due.IDLE)]))
 
     def evict(self, count: int = 100, budget: float = 0.01) -> None:
         """Release traces and conversations as they are, because the memory limit is reached.
@@ -335,7 +338,7 @@ class Pipeline:
         self._requests.ready(self._assembler.ready(self._clock.wall_ns(), self._clock.now()))
         if self._journal is not None:
             self._journal.record_receiving(self._clock.wall_ns)
-        self._conversation_pipeline.collect(all_runs=self._traces.rules.collects_runs)
+        self._conversation_pipeline.collect(all_runs=self._evaluator.rules.collects_runs)
 
     def stops_listening(self) -> None:
         """Note that from now on nothing arrives any more."""
@@ -387,6 +390,6 @@ class Pipeline:
             yield
 
     def _release_due(self, now: float) -> Iterator[None]:
-        for trace, due in self._assembler.due(now):
-            self._traces.release_if_complete(trace, due)
+        due = self._assembler.due(now)
+        while self._traces.release_complete(due):
             yield

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from collector import dialects, trace_pipeline
+from collector import dialects, trace_evaluation
 from collector.clock import Clock
 from collector.config.exporters import SendingQueueConfig
 from collector.config.model import Config
@@ -36,7 +36,7 @@ _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("join", lazy, "join_fields"),
     ("known forms", SpanForms, "read"),
     ("dialects", dialects, "read_span"),
-    ("reconstruct", trace_pipeline, "rebuild"),
+    ("reconstruct", trace_evaluation, "rebuild"),
     ("score", Scoring, "verdicts_of"),
     ("annotate", results, "annotations_of"),
     ("annotate", Annotation, "on"),

@@ -484,7 +484,7 @@ OF_TRACE = Results.of_trace
 @pytest.mark.parametrize(
     ("where", "fault"),
     [
-        ("collector.trace_pipeline.rebuild", broken),
+        ("collector.trace_evaluation.rebuild", broken),
         ("collector.pipeline.Scoring.verdicts_of", broken),
         ("collector.pipeline.Results.of_trace", broken_for_rules),
     ],
@@ -562,20 +562,29 @@ class ExpensiveClock(ManualClock):
         return self.seconds
 
 
-def test_scoring_is_cut_short_when_its_budget_is_spent(bench: Bench, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("traces", "calls", "released"),
+    [
+        (40, 2, [16, 32, 40]),  # some are evaluated together, which is faster
+        (5, 60, [2, 4, 5]),  # fewer where they have more spans, since no request is taken meanwhile
+    ],
+)
+def test_scoring_is_cut_short_when_its_budget_is_spent(
+    bench: Bench, tmp_path: Path, traces: int, calls: int, released: list[int]
+) -> None:
     clock, verdicts = ExpensiveClock(), list[Verdict]()
     queue = SendingQueue(SendingQueueConfig())
     config = Config.model_validate({"traces": {"confirm": 0}})
     target = Pipeline(config, load_rules([tmp_path / "rules.yaml"]), Telemetry(), queue, clock, verdicts.append)
-    for number in range(3):
+    for number in range(traces):
         trace_id = bytes([number + 1]) * 16
-        calls = [data.tool(2, 1, "get_weather", 0.1, trace_id), data.tool(3, 1, "send_email", 0.2, trace_id)]
-        request = data.traces(*calls, data.agent(1, trace_id=trace_id))
+        tools = [data.tool(2 + at, 1, "get_weather", 0.1 + at / 1000, trace_id) for at in range(calls)]
+        request = data.traces(*tools, data.agent(1, trace_id=trace_id))
         target.receive("traces", request.SerializeToString(), "grpc")
     clock.seconds += 3
-    for released in (1, 2, 3):
+    for count in released:
         assert target.advance(budget=0.0) == 0.0
-        assert len(verdicts) == released
+        assert len(verdicts) == count
     assert target.advance(budget=0.0) > 0.0
 
 

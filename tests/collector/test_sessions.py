@@ -13,7 +13,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.otlp import json as otlp_json
 from collector.reconstruction.turns import MAX_UNSEEN
 from collector.scoring.rule_files import load_rules
-from collector.trace_pipeline import LARGE_SPANS
+from collector.trace_evaluation import LARGE_SPANS
 from tests import otlp_data as data
 from tests import recorded
 from tests.harness import WEATHER_RULES, Bench

@@ -15,7 +15,7 @@ from collector.assembly import assembler
 from collector.reconstruction.reconstruct import Run
 from collector.scoring import embeddings
 from collector.scoring.select_and_score import Scoring
-from collector.trace_pipeline import LARGE_BYTES, LARGE_SPANS
+from collector.trace_evaluation import LARGE_BYTES, LARGE_SPANS
 from scorers import ToolCall
 from tests import otlp_data as data
 from tests.harness import WEATHER_RULES, Bench, Life
