@@ -94,9 +94,9 @@ class TraceEvaluator:
     ) -> None:
         self._results, self._clock, self._wait_for, self._confirms = results, clock, wait_for, confirms
 
-    def begin(self, trace: Trace, due: Due | str) -> TraceEvaluation:
+    def begin(self, trace: Trace, due: Due | str, now: float) -> TraceEvaluation:
         """Returns the evaluation of a trace, or of its latest turn if that can be rebuilt without the others."""
-        evaluation = TraceEvaluation(trace, due, self.rules, self._clock.now())
+        evaluation = TraceEvaluation(trace, due, self.rules, now)
         turn = self._turn_of(trace)
         if turn is not None:
             evaluation.is_turn = True

@@ -69,10 +69,10 @@ class TracePipeline:
         Returns whether there were any.
         """
         evaluations: list[TraceEvaluation] = []
-        taken = spans = 0
+        taken, spans, now = 0, 0, self._clock.now()
         for trace, reason in due:
             taken += 1
-            spans += self._take(trace, reason, evaluations)
+            spans += self._take(trace, reason, evaluations, now)
             if taken == _AT_ONCE or spans >= LARGE_SPANS // 2:
                 break
         self._evaluator.evaluate(evaluations)
@@ -80,13 +80,13 @@ class TracePipeline:
             self._conclude(evaluation.trace, evaluation)
         return taken > 0
 
-    def _take(self, trace: Trace, due: Due, evaluations: list[TraceEvaluation]) -> int:
+    def _take(self, trace: Trace, due: Due, evaluations: list[TraceEvaluation], now: float) -> int:
         """Returns how many spans are evaluated at once."""
         # A turn of a session whose own span comes last. Nothing else that arrived can end the wait for that.
         if due is Due.SETTLED and trace.awaited:
             self._assembler.wait(trace, "incomplete")
             return 0
-        evaluation = self._evaluator.begin(trace, due)
+        evaluation = self._evaluator.begin(trace, due, now)
         if not evaluation.is_turn and is_large(trace):
             self._enqueue(trace, due)
             return 0
@@ -107,12 +107,12 @@ class TracePipeline:
 
     def release(self, trace: Trace, release: str) -> None:
         """Release a trace as it is, for ``release``, however long it takes."""
-        self._conclude(trace, self._evaluated(self._evaluator.begin(trace, release)))
+        self._conclude(trace, self._evaluated(self._evaluator.begin(trace, release, self._clock.now())))
 
     def release_if_sure(self, trace: Trace) -> bool:
         """Give the verdict of a trace if no span that arrives elsewhere could change it. Returns whether it did."""
         due = Due.CONFIRMED if trace.waiting == "confirm" else Due.SETTLED
-        evaluation = self._evaluated(self._evaluator.begin(trace, due))
+        evaluation = self._evaluated(self._evaluator.begin(trace, due, self._clock.now()))
         if evaluation.waits:
             return False
         self._conclude(trace, evaluation)
