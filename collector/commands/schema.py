@@ -18,12 +18,12 @@ def add(commands: Any) -> None:
 def _schema(options: argparse.Namespace) -> int:
     import json  # noqa: PLC0415
 
-    from collector.config.model import Config  # noqa: PLC0415
+    from collector.config.schema import config_schema  # noqa: PLC0415
     from collector.scoring.plugins import find_plugins  # noqa: PLC0415
     from scorers.rule_schema import rule_schema  # noqa: PLC0415
 
     # Editors then know the scorers and matchers of the packages that are installed here.
     find_plugins()
-    schema = rule_schema() if options.what == "rules" else Config.model_json_schema()
+    schema = rule_schema() if options.what == "rules" else config_schema()
     write_output([f"{json.dumps(schema, indent=2)}\n"])
     return SUCCESS

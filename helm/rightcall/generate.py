@@ -23,7 +23,7 @@ import yaml
 CHART = Path(__file__).resolve().parent
 sys.path.insert(0, str(CHART.parent.parent))  # to import the collector if it is not installed
 
-from collector.config.model import Config  # noqa: E402
+from collector.config.schema import config_schema  # noqa: E402
 
 Schema = dict[str, Any]
 KUBE_VERSION = "1.31.0"
@@ -111,22 +111,11 @@ def schema_of(value: Any, where: str = "") -> Schema:
     return {"type": TYPES[type(value)]}
 
 
-def or_from_environment(schema: Any) -> Any:
-    """Returns a schema whose numbers, switches and words may also be ``${env:NAME}``, which the collector replaces."""
-    if isinstance(schema, list):
-        return [or_from_environment(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    inner = {key: or_from_environment(value) for key, value in schema.items()}
-    is_scalar = schema.get("type") in ("integer", "number", "boolean") or isinstance(schema.get("enum"), list)
-    return {"anyOf": [inner, {"type": "string", "pattern": r"\$\{env:"}]} if is_scalar else inner
-
-
 def values_schema() -> str:
     """Returns the text of values.schema.json."""
     schema = schema_of(yaml.safe_load((CHART / "values.yaml").read_text("utf-8")))
     schema["properties"]["global"] = {"type": "object"}  # Helm passes it to every subchart
-    config = or_from_environment(Config.model_json_schema())
+    config = config_schema()
     definitions = config.pop("$defs")
     draft = {"$schema": "http://json-schema.org/draft-07/schema#"}
     return json.dumps(draft | schema | {"$defs": {**definitions, "Config": config}}, indent=2) + "\n"

@@ -201,6 +201,24 @@ def test_schemas_are_json_schemas_that_take_what_we_take(
     jsonschema.validate(yaml.safe_load(example), schema)
 
 
+@pytest.mark.parametrize(
+    ("text", "is_valid"),
+    [
+        ("traces: {max_open: '${env:MAX_OPEN:-1000}'}", True),
+        ("console: {enabled: '${env:CONSOLE}'}", True),
+        ("service: {telemetry: {logs: {level: '${env:LEVEL}'}}}", True),
+        ("traces: {max_open: many}", False),
+        ("service: {telemetry: {logs: {level: loud}}}", False),
+    ],
+)
+def test_the_schema_of_the_configuration_takes_variables_of_the_environment(
+    capsys: pytest.CaptureFixture[str], text: str, is_valid: bool
+) -> None:
+    assert main(["schema", "config"]) == 0
+    validator = jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out))
+    assert validator.is_valid(yaml.safe_load(text)) == is_valid
+
+
 def test_run_with_a_wrong_configuration_is_code_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "collector.yaml").write_text("traces: {settle: soon}\n")
     assert main(["run", "--config", str(folder / "collector.yaml")]) == 2
