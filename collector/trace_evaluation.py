@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from typing import Final, Literal, NamedTuple
 
 from collector.assembly.conversations import ConversationRun
@@ -24,6 +25,10 @@ LARGE_SPANS: Final = 200
 """A trace of more spans is evaluated in slices: each takes about 0.1 ms."""
 LARGE_BYTES: Final = 256 << 10
 """So is a trace that takes more memory, as the assembler counts it."""
+_TIME_TO_REBUILD: Final = 0.004
+"""In seconds: what is not rebuilt by then of traces that are evaluated together is put off. Most take less for all of them."""
+_TIME_TO_SCORE: Final = 0.012
+"""The same of what is not scored. Rebuilt in vain by then, so there is more room: scoring takes less than rebuilding."""
 _NOTHING_SCORED: Final = Scored()
 
 
@@ -56,7 +61,7 @@ class TraceEvaluation:
         self.release = due if isinstance(due, str) else due.release
         self.is_turn = False
         """Whether ``runs`` are those of its latest turn, rebuilt without the others."""
-        self.is_scored = self.has_failed = False
+        self.is_scored = self.has_failed = self.is_put_off = False
         self.wait: Literal["", "incomplete", "confirm"] = ""
         """What it waits for instead of its verdict."""
         self.embedded_in = 0.0
@@ -74,6 +79,11 @@ class TraceEvaluation:
     def waits(self) -> bool:
         """Whether it gives no verdict yet."""
         return bool(self.wait or self.embedded_in)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing to do for it any more."""
+        return bool(self.wait or self.embedded_in) or self.has_failed or self.is_put_off
 
     @property
     def unconfirmed(self) -> tuple[Rules, Sequence[Run], Scored, Past | None] | None:
@@ -107,12 +117,19 @@ class TraceEvaluator:
         """Find out what becomes of these traces.
 
         Step by step for all of them: the code of one step stays in the processor's caches, that of all steps does not.
-        It takes a quarter less time than one trace after the other.
+        It takes a quarter less time than one trace after the other. But for the first, what is not scored in time is put
+        off: some traces take milliseconds each, and nobody is served meanwhile.
         """
         began = self._clock.now()
-        for step in (self._rebuild, self._score, self._make_results):
+        steps = (
+            (self._rebuild, began + _TIME_TO_REBUILD), (self._score, began + _TIME_TO_SCORE), (self._make_results, inf)
+        )  # fmt: skip
+        for step, until in steps:
             for evaluation in evaluations:
-                if evaluation.waits or evaluation.has_failed:
+                if evaluation.is_over:
+                    continue
+                if began > until and evaluation is not evaluations[0]:
+                    evaluation.is_put_off = True
                     continue
                 try:
                     step(evaluation)

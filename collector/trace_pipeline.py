@@ -77,7 +77,10 @@ class TracePipeline:
                 break
         self._evaluator.evaluate(evaluations)
         for evaluation in evaluations:
-            self._conclude(evaluation.trace, evaluation)
+            if evaluation.is_put_off:
+                self._assembler.postpone(evaluation.trace, self._clock.now())
+            else:
+                self._conclude(evaluation.trace, evaluation)
         return taken > 0
 
     def _take(self, trace: Trace, due: Due, evaluations: list[TraceEvaluation], now: float) -> int:

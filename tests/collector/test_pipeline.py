@@ -555,22 +555,26 @@ def test_a_trace_that_cannot_be_scored_takes_no_other_with_it(bench: Bench, monk
 
 
 class ExpensiveClock(ManualClock):
-    """A clock by which everything takes a while."""
+    """A clock by which everything takes a while: ``step`` seconds from each look at it to the next."""
+
+    step = 0.001
 
     def _now(self) -> float:
-        self.seconds += 0.001
+        self.seconds += self.step
         return self.seconds
 
 
 @pytest.mark.parametrize(
-    ("traces", "calls", "released"),
+    ("step", "traces", "calls", "released"),
     [
-        (40, 2, [16, 32, 40]),  # some are evaluated together, which is faster
-        (5, 60, [2, 4, 5]),  # fewer where they have more spans, since no request is taken meanwhile
+        (1e-9, 40, 2, [16, 32, 40]),  # some are evaluated together, which is faster
+        (1e-9, 5, 60, [2, 4, 5]),  # fewer where they have more spans, since no request is taken meanwhile
+        (0.001, 10, 2, [5, 10]),  # and where they take long
+        (0.020, 3, 2, [1, 2, 3]),
     ],
 )
 def test_scoring_is_cut_short_when_its_budget_is_spent(
-    bench: Bench, tmp_path: Path, traces: int, calls: int, released: list[int]
+    bench: Bench, tmp_path: Path, step: float, traces: int, calls: int, released: list[int]
 ) -> None:
     clock, verdicts = ExpensiveClock(), list[Verdict]()
     queue = SendingQueue(SendingQueueConfig())
@@ -582,10 +586,32 @@ def test_scoring_is_cut_short_when_its_budget_is_spent(
         request = data.traces(*tools, data.agent(1, trace_id=trace_id))
         target.receive("traces", request.SerializeToString(), "grpc")
     clock.seconds += 3
+    clock.step = step
     for count in released:
-        assert target.advance(budget=0.0) == 0.0
+        assert target.advance(budget=-1.0) == 0.0
         assert len(verdicts) == count
+    assert len({verdict.run.trace_id for verdict in verdicts}) == traces
     assert target.advance(budget=0.0) > 0.0
+
+
+def test_traces_that_take_long_to_score_do_not_keep_requests_waiting_together(bench: Bench, tmp_path: Path) -> None:
+    clock, verdicts = ManualClock(), list[Verdict]()
+
+    def scoring_takes_long(trace_id: bytes) -> list[bytes]:
+        clock.seconds += 0.007
+        return []
+
+    config = Config.model_validate({"traces": {"confirm": 0}})
+    target = Pipeline(
+        config, load_rules([tmp_path / "rules.yaml"]), Telemetry(), None, clock, verdicts.append, running=scoring_takes_long
+    )  # fmt: skip
+    for number in range(5):
+        request = data.traces(data.agent(1, trace_id=bytes([number + 1]) * 16))
+        target.receive("traces", request.SerializeToString(), "grpc")
+    clock.seconds += 3
+    for released in (2, 4, 5):
+        assert target.advance(budget=0.0) == 0.0
+        assert [verdict.run.trace_id[0] for verdict in verdicts] == [*range(1, released + 1)]
 
 
 CONDITIONAL = {
