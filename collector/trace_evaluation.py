@@ -83,7 +83,7 @@ class TraceEvaluation:
     @property
     def is_over(self) -> bool:
         """Whether there is nothing to do for it any more."""
-        return bool(self.wait or self.embedded_in) or self.has_failed or self.is_put_off
+        return self.waits or self.has_failed or self.is_put_off
 
     @property
     def unconfirmed(self) -> tuple[Rules, Sequence[Run], Scored, Past | None] | None:
