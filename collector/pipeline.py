@@ -108,11 +108,9 @@ class Pipeline:
             round(config.context.clock_skew * 1e9),
         )  # fmt: skip
         self._confirm = max(config.traces.settle, config.traces.confirm)
-        # A `confirm` that is no longer than `settle` has passed when
-        # a trace settles: fails are then given as early as passes.
-        self._evaluator = TraceEvaluator(
-            self._results, clock, wait_for=self._wait_for, confirms=self._confirm > config.traces.settle
-        )
+        # Else it has passed when a trace settles: fails are then given as early as passes.
+        confirms = self._confirm > config.traces.settle
+        self._evaluator = TraceEvaluator(self._results, clock, self._wait_for, confirms=confirms)
         self._traces = TracePipeline(
             assembler, self._conversation_pipeline, self._evaluator, self._hold_queue, self._journal, self._output, clock
         )  # fmt: skip

@@ -28,7 +28,7 @@ LARGE_BYTES: Final = 256 << 10
 _TIME_TO_REBUILD: Final = 0.004
 """In seconds: what is not rebuilt by then of traces that are evaluated together is put off. Most take less for all of them."""
 _TIME_TO_SCORE: Final = 0.012
-"""The same of what is not scored. Rebuilt in vain by then, so there is more room: scoring takes less than rebuilding."""
+"""The same of what is not scored. It was rebuilt in vain, so there is time enough for all that is usually rebuilt by then."""
 _NOTHING_SCORED: Final = Scored()
 
 
@@ -52,7 +52,7 @@ class Rules(NamedTuple):
 class TraceEvaluation:
     """What is found out of a trace as it is, by the rules in force when that begins.
 
-    ``due`` is the reason of a release that nothing holds up, if it is none of `Due`.
+    Where ``due`` is a text, it is the reason of a release that waits for nothing.
     """
 
     def __init__(self, trace: Trace, due: Due | str, rules: Rules, started: float) -> None:
@@ -100,7 +100,7 @@ class TraceEvaluator:
     rules: Rules
 
     def __init__(
-        self, results: Results, clock: Clock, *, wait_for: Callable[[Iterable[str]], float], confirms: bool
+        self, results: Results, clock: Clock, wait_for: Callable[[Iterable[str]], float], *, confirms: bool
     ) -> None:
         self._results, self._clock, self._wait_for, self._confirms = results, clock, wait_for, confirms
 

@@ -8,7 +8,7 @@ from collector.component import ExportRequest, Signal
 from collector.otlp import lazy
 from collector.otlp.structure import Envelope
 
-MAX_ITEMS = 2048  # each request costs as much as 30 spans; the Collector's batch processor sends 8,192
+MAX_ITEMS = 2048  # a request costs as much as some 20 spans; the Collector's batch processor sends 8,192
 MAX_BYTES = 1 << 20
 MAX_REQUEST_ITEMS, MAX_REQUEST_BYTES = 2 * MAX_ITEMS, 2 * MAX_BYTES  # of one request: backends take 4 MiB by default
 MAX_AGE = 0.2  # seconds; the SDKs' batch processors take 1 to 5
