@@ -50,7 +50,7 @@ class Gaps:
             if gap[0] <= ended_ns + _OUTLASTED and begun_ns <= gap[1] + _OUTLASTED:
                 begun_ns, ended_ns = min(begun_ns, gap[0]), max(ended_ns, gap[1])
                 joined.append(gap[0])
-            elif _is_long(gap):  # a short one that is over does no harm
+            elif _is_long(gap) or gap[0] > ended_ns:  # a short one before this one can grow no more
                 kept.append(gap)
         kept.append((begun_ns, ended_ns))
         kept.sort()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from collector.assembly.gaps import Gaps
@@ -103,6 +103,7 @@ def test_those_longest_ago_are_forgotten() -> None:
     assert known.may_hold(at(0), at(1000))
 
 
+@example([(0, 0), (-6, 0), (-7, 2)]).via("a short one that is known first and joins one that was before it")
 @given(st.lists(st.tuples(st.integers(-300, 0), st.integers(0, 20)), max_size=12))
 def test_the_latest_may_become_known_before_those_that_a_restart_brings_back(periods: list[tuple[int, int]]) -> None:
     orders, seconds = (sorted(periods), sorted(periods, reverse=True)), range(-310, 30)
