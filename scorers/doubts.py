@@ -14,7 +14,7 @@ nothing_recorded        more calls    neither tool spans nor readable messages: 
 truncated               more calls    a limit or a shutdown left spans out, or did not let those on their way arrive
 other_traces            more calls    the agent goes on in other traces of its conversation, which alone is whole
 torn_trace              more calls    it began before the process could see it: its first spans may be elsewhere
-refused_spans           more calls    spans were refused, or sent to a process that was down, and not sent again
+refused_spans           more calls    spans were refused, or sent to a process that was down or stood still, and not sent again
 unconfirmed_reading     more calls,   its spans are in unknown words, and nothing else bears out what was read of them
                         not these
 uncertain_execution     the opposite  nothing tells for sure whether these calls ran

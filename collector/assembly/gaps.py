@@ -1,4 +1,4 @@
-"""Gaps in what was received: times at which what was sent here was not even read. The process was down, or had no room.
+"""Gaps in what was received: times at which what was sent was not even read, for the process was down, still or without room.
 
 Nothing tells of which traces that was, so each run that was under way then may lack spans, and each conversation runs.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-_OUTLASTED: Final = 5_000_000_000
+OUTLASTED: Final = 5_000_000_000
 """ns: exporters of SDKs outlast a shorter gap; that for Python tries again after 1, 3 and 7 s, each give or take a fifth."""
 _ON_THE_WAY: Final = 5_000_000_000  # ns for which batch processors of SDKs hold a span that has ended
 _WRITTEN_AFTER: Final = 1_000_000_000  # ns by which a gap has grown
@@ -37,7 +37,7 @@ class Gaps:
 
     def __init__(self, wall_ns: Callable[[], int], horizon: float, record: Record | None = None) -> None:
         self._wall_ns, self._horizon_ns, self._record = wall_ns, int(horizon * 1e9), record
-        self._gaps = list[tuple[int, int]]()  # when they began and ended; none is less than `_OUTLASTED` after another
+        self._gaps = list[tuple[int, int]]()  # when they began and ended; none is less than `OUTLASTED` after another
         self._written = dict[int, int]()  # when those that were recorded had ended by then, by when they began
 
     def __bool__(self) -> bool:
@@ -47,7 +47,7 @@ class Gaps:
         """Note that nothing was read from then until then: between two times at which that is so senders do not get through."""
         kept, joined = list[tuple[int, int]](), [begun_ns]
         for gap in self._gaps:
-            if gap[0] <= ended_ns + _OUTLASTED and begun_ns <= gap[1] + _OUTLASTED:
+            if gap[0] <= ended_ns + OUTLASTED and begun_ns <= gap[1] + OUTLASTED:
                 begun_ns, ended_ns = min(begun_ns, gap[0]), max(ended_ns, gap[1])
                 joined.append(gap[0])
             elif _is_long(gap) or gap[0] > ended_ns:  # a short one before this one can grow no more
@@ -91,4 +91,4 @@ class Gaps:
 
 
 def _is_long(gap: tuple[int, int]) -> bool:
-    return gap[1] - gap[0] > _OUTLASTED
+    return gap[1] - gap[0] > OUTLASTED

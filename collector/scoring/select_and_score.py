@@ -36,7 +36,7 @@ _REFUSED = Doubt(
 )
 _IN_GAP = Doubt(
     "refused_spans",
-    sentence="spans of it may have been sent, and given up by their sender, while this process was down or had no room",
+    sentence="spans of it may have been sent and given up by their sender while this process was down, still or without room",
 )
 _EARLY = Doubt("truncated", sentence="it had to be scored before spans that were still on their way could arrive")
 _RUNNING = Doubt("truncated", sentence="spans of it had begun and not ended when it had to be scored")

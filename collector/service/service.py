@@ -43,6 +43,7 @@ from collector.service.health import AdminServer, Health, shown_config
 from collector.service.memory_limiter import MemoryLimiter
 from collector.service.rule_reload import RuleReload
 from collector.service.self_telemetry import self_telemetry
+from collector.service.standstill import Standstill
 from collector.service.status import facts
 from collector.service.turns import give_way, pause_after
 from collector.storage.spool import Spool
@@ -260,7 +261,12 @@ class Service:
     async def run(self) -> None:
         """Release traces as they fall due, until ``stop``."""
         watcher, garbage = asyncio.create_task(self._rules.watch(self._use)), YoungGarbage()
+        # A recording was not sent in a standstill, and a topic loses nothing by it.
+        listens = self._live and (self.grpc is not None or self.http is not None)
+        standstill = Standstill(self.pipeline.gaps, SYSTEM_CLOCK) if listens else None
         while not self._stopping.is_set():
+            if standstill is not None and standstill.check():
+                await asyncio.sleep(_IDLE_PAUSE)  # what was sent meanwhile is read before runs are scored without it
             begun = time.thread_time()
             # Where memory could run short meanwhile it is looked at more often.
             pause = min(self.pipeline.advance(), self._idle_pause if self._memory.is_ample() else _MAX_PAUSE)

@@ -16,6 +16,7 @@ from collector.errors import RefusedError, TooLargeError, TooSlowError
 from collector.in_flight import InFlight
 from collector.service.admission import Admission
 from collector.service.memory_limiter import MemoryLimiter
+from collector.service.standstill import Standstill
 from collector.storage.records import RecordKind
 from tests import otlp_data as data
 from tests.harness import WEATHER_RULES, Bench, Life
@@ -190,6 +191,24 @@ def test_a_run_that_is_under_way_while_requests_are_refused_unread_for_long_may_
             bench.wait(0.75)
             bench.clock.seconds += 0.23
     assert data.TRACE not in bench.pipeline.refused
+    bench.take(request(call, agent))
+    bench.wait(40)
+    assert bench.scored() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(5, ("fail", (), "root")), (6, ("incomplete", ("refused_spans",), "root"))]
+)
+def test_a_run_that_is_under_way_while_the_process_stands_still_for_long_may_lack_spans(
+    tmp_path: Path, seconds: int, expected: object
+) -> None:
+    bench = Receiving(tmp_path)
+    standstill = Standstill(bench.pipeline.gaps, bench.clock)
+    call, agent = run_at(READY + 1, 10)
+    bench.wait(1)
+    assert not standstill.check()
+    bench.clock.seconds += seconds
+    assert standstill.check()
     bench.take(request(call, agent))
     bench.wait(40)
     assert bench.scored() == [expected]
