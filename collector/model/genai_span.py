@@ -29,7 +29,7 @@ MAX_CONTEXT_TEXT: Final = 512
 """Longest attribute value, in characters, that is kept for rules to match."""
 _DENIALS: Final = ("denied", "rejected", "permission_denied")
 """Types of errors that mean a denial, by the framework or by the tool."""
-_AI_SDK: Final = ("ai", "gen_ai")
+AI_SDK: Final = ("ai", "gen_ai")
 """The scopes of Vercel's AI SDK. Where it gives a failed span a message, it records the exception as well."""
 _OPENINFERENCE: Final = "openinference.span.kind"
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial
@@ -241,7 +241,7 @@ def _is_failure_of_another(span: Span) -> bool:
     OpenInference's processor for Vercel's AI SDK copies that of the first failure of a trace, with its message, to all
     spans that end later, though they succeeded.
     """
-    if span.scope.name not in _AI_SDK or not span.status_message or _OPENINFERENCE not in span.attributes:
+    if span.scope.name not in AI_SDK or not span.status_message or _OPENINFERENCE not in span.attributes:
         return False
     return all(event.name != semconv.EVENT_EXCEPTION for event in span.events)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from collector.checkpoints import checkpoint
-from collector.model.genai_span import BY_SHAPE, GenAISpan
+from collector.model.genai_span import AI_SDK, BY_SHAPE, GenAISpan
 from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, is_broken, latest_start
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 from collector.reconstruction.tool_names import is_mcp, is_prefixed
@@ -100,7 +100,11 @@ def match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: R
         for call in unmatched_calls:
             checkpoint()
             others = [one for one in left if one.execution is None and not _are_two(call, one)]
-            fitting = _renamed(call, spans.get(call.span_id or b""), others)
+            span = spans.get(call.span_id or b"")
+            if span is not None and span.scope in AI_SDK:
+                _unite_repaired(call, others)
+                continue
+            fitting = _renamed(call, span, others)
             if fitting is not None:
                 call.name = fitting.name
                 _unite(call, fitting)
@@ -160,6 +164,16 @@ def _was_asked_before(request: RequestedCall, call: DraftCall) -> bool:
 def _are_two(call: DraftCall, request: RequestedCall) -> bool:
     """Whether a call that messages tell of is another than the request: they have ids of one provider."""
     return call.known_by != "span" and None not in (call.id, request.id) and call.id != request.id
+
+
+def _unite_repaired(call: DraftCall, requested: Sequence[RequestedCall]) -> None:
+    """Unite a call of Vercel's AI SDK with the request of its id: an application may repair the name of a tool
+    (``experimental_repairToolCall``), and the span has that of the tool that ran, as the model was offered it.
+    """
+    asked = next((one for one in requested if call.id is not None and one.id == call.id), None)
+    if asked is not None:
+        asked.fit = ""  # of what the model had asked for
+        _unite(call, asked)
 
 
 def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[RequestedCall]) -> RequestedCall | None:

@@ -190,3 +190,18 @@ def test_openllmetry_moves_messages_to_the_names_of_the_conventions() -> None:
         ai("ai.generateText.doGenerate", 2, 1, attributes={**messages, "gen_ai.output.messages": json.dumps(answer)}),
     )
     assert (run.user_input, called(run)) == ("hi", ["(gone)"])
+
+
+@pytest.mark.parametrize("asked", ["Get", "fetch"])
+def test_a_call_whose_name_the_application_repaired_is_one_of_the_tool_that_ran(asked: str) -> None:
+    """`experimental_repairToolCall`, releases 5 and 6."""
+    call = {"toolCallId": "c1", "toolName": asked, "input": '{"city": "Oslo"}'}
+    offered = {"type": "function", "name": "get", "inputSchema": {"type": "object", "properties": {"city": {}}}}
+    request = {"ai.prompt.tools": [json.dumps(offered)], "gen_ai.response.finish_reasons": ["tool-calls"]}
+    run = run_of(
+        ai("ai.generateText", 1, lasting=100),
+        ai("ai.generateText.doGenerate", 2, 1, 1, attributes={**request, "ai.response.toolCalls": json.dumps([call])}),
+        ai("ai.toolCall", 3, 1, 12, attributes=TOOL),
+        ai("ai.generateText.doGenerate", 4, 1, 30, attributes={"ai.response.text": "Cold."}),
+    )
+    assert (called(run), doubts(run)) == (["get"], [])
