@@ -279,21 +279,25 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     Where nothing tells whether they were, calls of the run may be unrecorded.
     """
     first = min([request.model for request in found], key=by_start, default=None)
-    if first is None or first.tracing == "memory" or any(by_start(model) < by_start(first) for model in run.models):
+    if first is None or first.tracing == "memory":
         return found
+    anchor = run.anchor if run.parent is None else None
+    given = calls_in_history(anchor.user_input) if anchor is not None and anchor.user_input else []
     earlier = [one for one in found if one.model is first and one.execution is None]
+    opening = min(run.models, key=by_start)
+    if by_start(opening) < by_start(first):  # its own input may have been dropped, as a later one repeats it
+        told = {call.id for call in given if call.status is not None} - {None}
+        earlier = [one for one in earlier if one.id in told]
     if not earlier:
         return found
-    anchor = run.anchor
-    is_resumed = anchor is not None and run.parent is None and resumes_run(anchor.user_input)
-    if is_resumed or any(spans[0].start_ns < first.start_ns for spans in run.executions):
+    is_resumed = anchor is not None and resumes_run(anchor.user_input)
+    if is_resumed or any(spans[0].start_ns < opening.start_ns for spans in run.executions):
         run.is_continued = True  # a human has answered; it may begin with a call that an earlier trace asked for
-    elif anchor is not None and first.parent_span_id and anchor.user_input and run.parent is None:
-        before = calls_in_history(anchor.user_input)
-        if not any(call.status is not None for call in before):
+    elif anchor is not None and first.parent_span_id and anchor.user_input:
+        if not any(call.status is not None for call in given):
             return found  # the run began with the user's message
         # Those that waited for a human then, and have a result now, are this run's (LegacyOpenTelemetry of Vercel's AI SDK 7).
-        waited = {call.id for call in before if call.status is None and anchor.dialect == "ai_sdk"} - {None}
+        waited = {call.id for call in given if call.status is None and anchor.dialect == "ai_sdk"} - {None}
         earlier = [one for one in earlier if one.id not in waited]
     elif first.parent_span_id or len(known.runs) > 1 or covers_requests(first, run.models):
         known.lacking.add(id(run.parent))  # after a handoff both agents are told the same
