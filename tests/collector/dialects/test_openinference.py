@@ -647,6 +647,16 @@ def test_its_processor_for_the_ai_sdk_copies_the_first_failure_of_a_trace_to_lat
     ]
 
 
+@pytest.mark.parametrize("scope", ["ai", "gen_ai"])
+def test_so_it_does_with_that_of_a_tool_that_threw_no_error_and_so_has_no_message(scope: str) -> None:
+    """Only what returned has an output."""
+    failed = oi("TOOL", "pay", 2, 1, 2, attributes={"tool.name": "pay"}, status=2, scope=scope)
+    output = {"tool.name": "mail", "output.value": '"sent"'}
+    returned = oi("TOOL", "mail", 3, 1, 20, attributes=output, status=2, scope=scope)
+    run = run_of(oi("AGENT", "agent", 1, lasting=100, scope=scope), failed, returned)
+    assert [(call.name, call.status) for call in run.trajectory.calls] == [("pay", "error"), ("mail", "unset")]
+
+
 def test_its_processor_for_the_ai_sdk_takes_a_turn_for_a_request() -> None:
     step = oi("LLM", "step 1", 2, 1, attributes={"gen_ai.operation.name": "agent_step"}, scope="gen_ai")
     assert dialects.read_span(step) is IGNORED
