@@ -27,6 +27,8 @@ NAME: Final = "mastra"
 _TYPE: Final = "mastra.span.type"
 _RESPONSE_ID: Final = "id"  # of a step in 0.x
 _REQUESTED: Final = '"toolCalls":[{'
+_ASKED: Final = '"toolInput":'  # of a chunk
+_ERROR: Final = '{"error"'
 _INPUT: Final = "input"
 _OUTPUT: Final = "output"
 _AGENT_INPUT: Final = "mastra.agent_run.input"
@@ -73,7 +75,7 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_agent(span)
     if kind == "model_step":
         return _read_model(span, _STEP_OUTPUT)
-    return _read_model(span, _CHUNK_OUTPUT) if kind == "model_chunk" else IGNORED
+    return _read_chunk(span) if kind == "model_chunk" else IGNORED
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -137,9 +139,18 @@ def _quoted(span: Span) -> str | None:
     return None if named is None else name_of(named[2])
 
 
+def _read_chunk(span: Span) -> GenAISpan:
+    """Reads a streamed chunk that is a call, or an error: all that is left of a run that crashed before the step ended.
+
+    Other chunks name a tool as well: what a call wrote meanwhile, its result, that it waits for an approval.
+    """
+    output = first_value(span.attributes, (_CHUNK_OUTPUT, _OUTPUT, _LAMINAR_OUTPUT))
+    is_read = type(output) is str and (_ASKED in output or output.startswith(_ERROR))
+    return _read_model(span, _CHUNK_OUTPUT) if is_read else IGNORED
+
+
 def _read_model(span: Span, output_key: str) -> GenAISpan:
-    """Reads a step with the calls its model requested, or the streamed chunk that is one: all that is left of a run that
-    crashed before the step ended."""
+    """Reads a step, or a chunk of one, with the calls its model requested."""
     output = first_value(span.attributes, (output_key, _OUTPUT, _LAMINAR_OUTPUT))
     if not may_contain_tool_calls(output):
         return IGNORED
@@ -148,7 +159,7 @@ def _read_model(span: Span, output_key: str) -> GenAISpan:
     set_input(genai_span, span.attributes.get(_INPUT))  # in 0.x the request, with all messages
     genai_span.response_id = name_of(span.attributes.get(_RESPONSE_ID))
     genai_span.finish = "tool_calls" if type(output) is str and _REQUESTED in output else ""
-    if type(output) is str and output.startswith('{"error"') and is_refusal(output):
+    if type(output) is str and output.startswith(_ERROR) and is_refusal(output):
         genai_span.tool_results = (ToolResult(None, True, Refusal()),)
     return genai_span
 

@@ -230,3 +230,37 @@ def test_a_refused_call_in_the_telemetry_of_0_18_and_one_of_which_only_the_agent
 def test_a_component_of_another_tracer_is_none_of_mastra() -> None:
     other = span("render", 2, 1, attributes={"componentName": "Cart", "gen_ai.operation.name": "execute_tool"})
     assert read_tool(other)[0] == "render"
+
+
+def test_chunks_that_tell_what_a_call_wrote_and_returned_ask_for_none() -> None:
+    """0.24: an agent given to another as a tool, streamed."""
+    named = {"toolCallId": "c1", "toolName": "get"}
+    asked = json.dumps({"text": "", "toolCalls": [CALL]}, separators=(",", ":"))
+    chunks = (
+        ("tool-call", 6, {**named, "toolInput": {"city": "Oslo"}}),
+        ("tool-output", 15, {"output": {"type": "start", "from": "AGENT"}, **named}),
+        ("tool-result", 35, {"args": {"city": "Oslo"}, **named, "result": "cold"}),
+    )
+    run = run_of(
+        mastra("agent_run", "agent.a", 1, lasting=100, attributes={"gen_ai.agent.id": "a"}),
+        mastra("model_step", "step: 0", 2, 1, 5, 40, attributes={"output": asked, "id": "r1"}),
+        mastra("tool_call", "tool.execute get", 3, 2, 10, 20, attributes={"input": '{"city": "Oslo"}'}),
+        *(
+            mastra("model_chunk", f"chunk: '{kind}'", at, 2, at, 0, attributes={"output": json.dumps(told)})
+            for kind, at, told in chunks
+        ),
+        mastra("model_step", "step: 1", 4, 1, 60, attributes={"output": '{"text": "Cold.", "toolCalls": []}'}),
+    )
+    assert (called(run), doubts(run)) == (["get"], [])
+
+
+def test_a_call_that_waits_for_an_approval_when_the_trace_breaks_off_may_not_have_run() -> None:
+    """0.24 ends neither the step nor the agent."""
+    asked = {"toolName": "pay", "toolCallId": "c1", "toolInput": '{"sum":1}'}
+    waits = {"toolCallId": "c1", "toolName": "pay", "args": {"sum": 1}}
+    run = run_of(
+        mastra("model_chunk", "chunk: 'tool-call'", 2, 9, 1, 2, attributes={"output": json.dumps(asked)}),
+        mastra("model_chunk", "chunk: 'tool-call-approval'", 3, 9, 6, 0, attributes={"output": json.dumps(waits)}),
+    )
+    assert called(run) == ["(pay)"]
+    assert "uncertain_execution" in doubts(run)
