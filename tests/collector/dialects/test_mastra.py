@@ -264,3 +264,20 @@ def test_a_call_that_waits_for_an_approval_when_the_trace_breaks_off_may_not_hav
     )
     assert called(run) == ["(pay)"]
     assert "uncertain_execution" in doubts(run)
+
+
+def test_a_chunk_that_begins_and_ends_as_its_step_begins_is_the_call_of_that_step() -> None:
+    """0.24 has times in whole milliseconds. Where the chunk comes first, its step looked like a later request."""
+    asked = json.dumps({"text": "", "toolCalls": [CALL]}, separators=(",", ":"))
+    chunk = json.dumps({"toolName": "get", "toolCallId": "c1", "toolInput": {"city": "Oslo"}})
+    tools = [{"type": "function", "function": {"name": "get", "description": "get"}}]
+    body = json.dumps(
+        {"body": {"messages": [{"role": "user", "content": "hi"}], "tools": tools, "tool_choice": "auto"}}
+    )
+    run = run_of(
+        mastra("agent_run", "agent.a", 1, lasting=100, attributes={"gen_ai.agent.id": "a"}),
+        mastra("model_chunk", "chunk: 'tool-call'", 2, 3, 5, 0, attributes={"output": chunk}),
+        mastra("model_step", "step: 0", 3, 1, 5, 40, attributes={"output": asked, "id": "r1", "input": body}),
+        mastra("tool_call", "tool.execute get", 4, 3, 10, 20, attributes={"input": '{"city": "Oslo"}'}),
+    )
+    assert (called(run), doubts(run)) == (["get"], [])
