@@ -56,6 +56,8 @@ _TYPES: Final = {
     "agent run": "agent_run", "mcp_tool": "mcp_tool_call", "provider_tool": "provider_tool_call", "tool": "tool_call",
     "step": "model_step", "chunk": "model_chunk",
 }  # fmt: skip
+_SUSPENDED: Final = '{"status":"suspended"'
+_AGENT_OUTPUTS: Final = ("mastra.agent_run.output", "langfuse.observation.output", _LAMINAR_OUTPUT)
 _AGENT_INPUTS: Final = (_AGENT_INPUT, _INPUT, _LAMINAR_INPUT, "langfuse.observation.input")
 _ARGUMENTS: Final = (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT, _LAMINAR_INPUT)
 _RESULTS: Final = (semconv.TOOL_CALL_RESULT, _OUTPUT, "output.value", _LAMINAR_OUTPUT)
@@ -130,6 +132,10 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span = context_span_of(span, Role.AGENT, NAME, first_value(span.attributes, _AGENT_INPUTS), conversation_id)
     genai_span.tracing = "complete"
     genai_span.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_ID)) or _quoted(span)
+    output = first_value(span.attributes, _AGENT_OUTPUTS)
+    # A tool that suspends the run ends its own span well; it runs anew when that goes on.
+    waits = parse_any(output) if type(output) is str and output.startswith(_SUSPENDED) else None
+    genai_span.call_id = name_of(waits.get("toolCallId")) if isinstance(waits, Mapping) else None
     return genai_span
 
 
@@ -171,8 +177,8 @@ DIALECT: Final = Dialect(
     scopes=(_LAMINAR,),
     whole_scopes=(_LAMINAR,),
     attributes=frozenset({
-        *_AGENT_INPUTS, _RESPONSE_ID, *_RESULTS, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_CONVERSATION_IDS,
-        semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS,
+        *_AGENT_INPUTS, *_AGENT_OUTPUTS, _RESPONSE_ID, *_RESULTS, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT,
+        *_CONVERSATION_IDS, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS,
         semconv.ERROR_TYPE, _OPERATION, _OLD_INPUT, _OLD_RESULT,
         *(_OLD_TOOL + key for key in ("toolName", "toolCallId", "args", "result")),
     }),

@@ -115,6 +115,7 @@ class GenAISpan:
     name: str | None
     """Of the tool (TOOL) or the agent (AGENT)."""
     call_id: str | None
+    """TOOL: its own. AGENT: that of the call for which its run waits when it ends."""
     arguments: Any
     """TOOL: as received, parsed when the run is reconstructed."""
     status: Status

@@ -222,9 +222,11 @@ def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[G
     """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again."""
     if models[-1].tracing == "memory":  # what it was told is known, and not when
         return
+    awaited = None if run.anchor is None else run.anchor.call_id
     pending = {spans[0].span_id for spans in run.executions if spans[-1].is_pending}
-    for call in calls if pending else ():
-        if call.span_id in pending and call.executed and call.start_ns > models[-1].start_ns:
+    for call in calls if pending or awaited is not None else ():
+        is_pending = call.span_id in pending or (call.id is not None and call.id == awaited)
+        if is_pending and call.executed and call.start_ns > models[-1].start_ns:
             call.executed = False
             call.doubt_execution("its span holds no result, and the model was not told one")
             run.is_continued = True  # what it does with the answer is in a trace of its own, or in none

@@ -11,7 +11,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, doubts, read_tool, run_of, span, span_of_kind
+from tests.builders import called, doubts, read_tool, run_of, runs_of, span, span_of_kind
 
 CALL = {"toolCallId": "c1", "toolName": "get", "args": {"city": "Oslo"}}
 STEP = json.dumps({"text": "", "toolCalls": [CALL, {"toolCallId": "c2", "toolName": "gone", "args": {}}]})
@@ -281,3 +281,22 @@ def test_a_chunk_that_begins_and_ends_as_its_step_begins_is_the_call_of_that_ste
         mastra("tool_call", "tool.execute get", 4, 3, 10, 20, attributes={"input": '{"city": "Oslo"}'}),
     )
     assert (called(run), doubts(run)) == (["get"], [])
+
+
+@pytest.mark.parametrize("key", ["mastra.agent_run.output", "langfuse.observation.output", "lmnr.span.output"])
+def test_a_tool_that_suspended_the_run_is_run_anew_when_that_goes_on(key: str) -> None:
+    """1.x: its span ends well, without a result; the agent's says for which call the run waits."""
+    output = '{"status":"suspended","reason":"tool-call-suspended","toolName":"ask","toolCallId":"c1"}'
+    chunk = '{"toolName":"ask","toolCallId":"c1","toolInput":"{}"}'
+    arguments = {"gen_ai.tool.name": "ask", "gen_ai.tool.call.arguments": "{}"}
+    resumed = {**arguments, "gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": '{"ok":true}'}
+    first, later = runs_of(
+        mastra("agent_run", "invoke_agent a", 1, lasting=50, attributes={"gen_ai.agent.name": "a", key: output}),
+        mastra("model_generation", "model_generation m", 2, 1, 1, 48),
+        mastra("model_chunk", "model_chunk a", 3, 2, 5, 1, attributes={"mastra.model_chunk.output": chunk}),
+        mastra("tool_call", "execute_tool ask", 4, 2, 10, 3, attributes=arguments),
+        mastra("agent_run", "invoke_agent a", 5, 2, 60, 90, attributes={"gen_ai.agent.name": "a"}),
+        mastra("tool_call", "execute_tool ask", 6, 5, 70, attributes=resumed),
+    )
+    assert (called(first), called(later)) == (["(ask)"], ["ask"])
+    assert doubts(first) == ["other_traces", "uncertain_execution"]
