@@ -49,7 +49,7 @@ _UNNAMED: Final = re.compile(
         r"Received tool input did not match expected schema",  # LangChain JS
         r"^Tool input validation error$",  # LangChain, with handle_validation_error
         r"^Tool call limit exceeded\. Do not make additional tool calls\.$",  # LangChain's middleware
-        r"Invalid input for tool ",  # Vercel AI SDK
+        r"Invalid input for tool |^(?:AI_ToolCallRepairError: )?Error repairing tool call: ",  # Vercel AI SDK
         # AgentScope, and for arguments that are no JSON:
         r"^Input validation failed for tool |^(?:Error: )?Parameter validation failed for tool ",
         r"^(?:<system-reminder>)?Error: When decoding your tool arguments from JSON format ",

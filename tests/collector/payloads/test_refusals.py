@@ -16,6 +16,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Error: drop_all is not a valid tool, try one of [get_weather].",
         "Error: Invalid parameters for tool 'drop_all': all should be boolean",
         "Error: Received tool input did not match expected schema",
+        "Error repairing tool call: no tool is like it",
         "Unknown tool name: 'drop_all'. Available tools: 'get_weather'",
         "Model tried to call unavailable tool 'drop_all'.",
         "Tool drop_all not found in agent travel_agent",
