@@ -7,7 +7,7 @@ import struct
 from typing import Self
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY = 0, 1, 3, 4, 6, 7
+_DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _CONTINUATION = 0, 1, 3, 4, 6, 7, 9
 _END_STREAM, _END_HEADERS, _ACK = 1, 4, 1
 _PATH = b"/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
@@ -25,6 +25,13 @@ def message(body: bytes, size: int | None = None) -> bytes:
 def _literal(name: bytes, value: bytes) -> bytes:
     """A header in HPACK, neither indexed nor compressed."""
     return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+def endless_headers(size: int) -> bytes:
+    """The beginning of a connection whose first call has about ``size`` bytes of headers, and no end of them."""
+    some = _literal(b"x", b"y" * 100) * 100
+    more = frame(_CONTINUATION, 0, 1, some) * (size // len(some))
+    return PREFACE + frame(_SETTINGS, 0, 0) + frame(_HEADERS, 0, 1, some) + more
 
 
 class Http2Sender:

@@ -11,11 +11,13 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess
+from tests.collector_process import CollectorProcess, send
+from tests.http2 import endless_headers
 from tests.waiting import PATIENCE, wait_for
 
 MIB = 1 << 20
@@ -112,3 +114,12 @@ def test_while_everything_is_refused_what_is_read_for_its_trace_ids_takes_little
         for sender in senders:
             sender.close()
         assert peak_mib(collector) < before + 30
+
+
+def test_connections_whose_headers_never_end_keep_nobody_out_for_long() -> None:
+    with collector_with(limit_mib=LIMIT_MIB) as collector, contextlib.ExitStack() as senders:
+        while send(collector, data.agent(1)) is grpc.StatusCode.OK:
+            sender = senders.enter_context(socket.create_connection(("127.0.0.1", collector.grpc)))
+            sender.sendall(endless_headers(5 * MIB))
+        wait_for(lambda: send(collector, data.agent(1)) is grpc.StatusCode.OK)
+        assert "all gRPC connections are closed" in collector.log

@@ -81,20 +81,32 @@ class OtlpGrpcReceiver:
         await server.start()
 
     def _listen(self, server: grpc.aio.Server) -> int:
-        tls = self._config.tls
+        tls, endpoint = self._config.tls, self._config.endpoint
+        if self.port:  # it listens again
+            endpoint = f"{endpoint.rpartition(':')[0]}:{self.port}"
         if tls is None:
-            return server.add_insecure_port(self._config.endpoint)
+            return server.add_insecure_port(endpoint)
         server_context(tls)  # raises for unusable files, which gRPC would only log at the first connection
         files = WatchedFiles([tls.cert_file, tls.key_file, tls.client_ca_file], tls.reload_interval, time.monotonic)
         mutual = tls.client_ca_file is not None
         credentials = grpc.dynamic_ssl_server_credentials(_certificates(tls), _reloader(tls, files), mutual)  # type: ignore[arg-type]  # grpcio documents that None is allowed
-        return server.add_secure_port(self._config.endpoint, credentials)
+        return server.add_secure_port(endpoint, credentials)
 
     async def shutdown(self) -> None:
         """Stop accepting requests; those in progress are completed."""
         server, self._server = self._server, None
         if server is not None:
             await server.stop(self._grace)
+
+    async def drop_connections(self) -> None:
+        """Close all connections, and listen again: gRPC keeps headers that never end for as long as their connection lasts.
+
+        Calls in progress fail, and are tried again by their senders. Raises ConfigError if the address cannot be used again.
+        """
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop(None)
+            await self.start()
 
     def _handler(self, signal: Signal) -> Callable[[Any, grpc.aio.ServicerContext[Any, Any]], Awaitable[bytes]]:
         async def export(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:

@@ -54,6 +54,7 @@ class MemoryLimiter:
         self._next_check = self._next_relief = self._next_collection = 0.0
         self._used = 0
         self._refusing = False
+        self._short_since: float | None = None
 
     def admit(self) -> None:
         """Raise RefusedError above the soft limit."""
@@ -69,6 +70,18 @@ class MemoryLimiter:
     def short(self) -> bool:
         """Whether memory is above the soft limit."""
         return self.used() > self._soft
+
+    def has_been_short(self, seconds: float) -> bool:
+        """Whether it has been short for so long without a break. The time begins anew with that."""
+        now = self._now()
+        if not self.short():
+            self._short_since = None
+        elif self._short_since is None:
+            self._short_since = now
+        elif now - self._short_since >= seconds:
+            self._short_since = now
+            return True
+        return False
 
     def exceeded(self) -> bool:
         """Whether memory is above the hard limit."""

@@ -56,6 +56,7 @@ _log = logging.getLogger(__name__)
 _MAX_PAUSE = 0.05  # seconds by which a verdict may be late
 _IDLE_PAUSE = 0.25  # seconds; each time that an idle process wakes up costs a fifth of a millisecond
 _MAX_STEP = 0.01  # seconds of recovery in which nothing else runs
+_MAX_SHORT = 15.0  # seconds for which memory is short before what connections take themselves is freed
 _MAX_SETTLE = 5.0  # seconds that open traces get to settle at shutdown
 _MAX_LAST_SCRAPE = (
     20.0  # seconds for which metrics tell what was dropped at shutdown; the usual interval of scrapes is 15
@@ -279,6 +280,9 @@ class Service:
             # given up first. Beyond the hard limit traces go, too.
             if self._memory.short() and self.grpc is not None:
                 self.grpc.give_up_unfinished()
+            if self._memory.has_been_short(_MAX_SHORT) and self.grpc is not None:
+                _log.warning("memory has been short for %.0f s: all gRPC connections are closed", _MAX_SHORT)
+                await self.grpc.drop_connections()
             if self._memory.exceeded():
                 self.pipeline.evict()
                 self.judge_queue.shed()
