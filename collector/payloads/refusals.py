@@ -66,6 +66,7 @@ _UNNAMED: Final = re.compile(
         r"\bValueError: Parameters must be formatted as a valid JSON!\n",  # Qwen-Agent
         r"^\s*I tried reusing the same input, I must stop using this action input\b",  # CrewAI
         r"^Error: the Action Input is not a valid key, value dictionary\.",
+        r"^Error: Failed to parse tool arguments as JSON: ",
         r"^\[LocalFunc\] failed to unmarshal arguments in json",  # Eino
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
@@ -88,6 +89,9 @@ _NAMED: Final = tuple(
         rf"^Tool validation failed for {_NAME}[`'\"]? Please fix the following errors and try again:",
         # CrewAI
         rf"^(?:I encountered an error: )?(?:Action|You tried to use the tool) {_NAME}[`'\"]?,? (?:but it doesn|don)'t exist\b",
+        # CrewAI: a hook that blocks the call, and a tool's limit of calls
+        r"^Tool execution blocked by hook\. Tool: (\S[^\n]{0,255})$",
+        r"^Tool '([^'\n]{1,256})' has reached its (?:maximum )?usage limit\b",
         rf"^Tool call limit exceeded\. Do not call {_NAME}[`'\"]? again\.$",  # LangChain's middleware
         r"^Tool \[([^\s\]]{1,256})\] was not exposed in this turn\b",  # LazyLLM
         rf"^The tool call with name {_NAME}[`'\"]? is not part of the provided tools\b",  # Semantic Kernel

@@ -472,6 +472,23 @@ def test_a_task_of_crewai_holds_the_conversation_of_its_agent() -> None:
 
 
 @pytest.mark.parametrize(
+    "told",
+    [
+        "Error: Failed to parse tool arguments as JSON: Expecting value: line 1 column 1 (char 0). Please provide valid JSON",
+        "Tool execution blocked by hook. Tool: pay",
+        "Tool 'pay' has reached its usage limit of 1 times and cannot be used anymore.",
+    ],
+)
+def test_a_call_that_crewai_did_not_let_run(told: str) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}
+    messages = [{"role": "user", "content": "Pay!"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    messages.append({"role": "tool", "tool_call_id": "c1", "name": "pay", "content": told})
+    attributes = {"crew_key": "k", "output.value": json.dumps({"raw": "No.", "messages": messages})}
+    run = run_of(oi("AGENT", "helper._execute_core", 1, lasting=100, attributes=attributes))
+    assert [(c.name, c.executed, doubts(run)) for c in run.trajectory.calls] == [("pay", False, [])]
+
+
+@pytest.mark.parametrize(
     "output",
     [
         '{"text":"","toolCalls":[{"toolCallId":"c1","toolName":"pay","args":{"n":1}}]}',

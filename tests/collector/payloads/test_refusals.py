@@ -71,6 +71,10 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "You tried to use the tool drop_all, but it doesn't exist. You must use one of the following tools",
         "Tool validation failed for drop_all. Please fix the following errors and try again:\n- all: Required",
         "I tried reusing the same input, I must stop using this action input. I'll try something else instead.",
+        "Error: Failed to parse tool arguments as JSON: Expecting value: line 1 column 1 (char 0). Please provide valid JSON",
+        "Tool execution blocked by hook. Tool: drop_all",
+        "Tool 'drop_all' has reached its usage limit of 1 times and cannot be used anymore.",
+        "Tool 'drop_all' has reached its maximum usage limit of 1. You should not use the drop_all tool again.",
     ],
 )
 def test_refusals(message: str) -> None:
