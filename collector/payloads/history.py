@@ -33,6 +33,8 @@ class HistoryCall:
     """Calls of one turn are told before the results of any of them. -1 where nothing tells the turn."""
     status: ResultStatus | None = None
     """None if the input holds no result."""
+    ran_with: object = None
+    """The arguments with which it ran, if its result repeats them."""
 
 
 def calls_in_history(
@@ -150,5 +152,5 @@ def _settle(calls: Sequence[HistoryCall], result: ToolResult) -> bool:
     named = named or [call for call in calls if call.name == result.name]
     told = next((call for call in named or calls if call.status is None), None)
     if told is not None:
-        told.status = result.status(told.name)
+        told.status, told.ran_with = result.status(told.name), result.arguments
     return told is not None

@@ -72,6 +72,8 @@ class ToolResult(NamedTuple):
     """The tool that it names."""
     is_open: bool = False
     """It has a status that may be its call's, or words that may tell of its failure."""
+    arguments: object = None
+    """Those with which its call ran, if it repeats them: in Haystack a human may have changed them."""
 
     def status(self, tool_name: str | None) -> ResultStatus:
         """Returns what became of the call, which was one of this tool."""
@@ -338,7 +340,11 @@ def result_in(node: Mapping[Any, Any]) -> ToolResult | None:
     nested = [inner[key] for key in ("origin", "additional_kwargs") if isinstance(inner.get(key), Mapping)]
     sources = (*nested, inner, node)
     call_id = next((found for source in sources if (found := name_of(first_value(source, _RESULT_ID_KEYS)))), None)
-    return tool_result(call_id, inner, is_message=True)._replace(name=name_of(first_value(inner, CALL_NAME_KEYS)))
+    origin = inner.get("origin")
+    return tool_result(call_id, inner, is_message=True)._replace(
+        name=name_of(first_value(inner, CALL_NAME_KEYS)),
+        arguments=origin.get("arguments") if isinstance(origin, Mapping) else None,
+    )
 
 
 def contains_results(message: Mapping[Any, Any]) -> bool:

@@ -222,9 +222,13 @@ def _matches(
 
 
 def _complete(request: RequestedCall, told: HistoryCall) -> None:
-    """Take the arguments from a later input where the answer has none: of a stream some tracers record only the names."""
-    if not request.arguments and request.arguments_text is None:
-        request.arguments, request.arguments_text = parse_arguments(told.arguments)
+    """Take the arguments from a later input where the answer has none: of a stream some tracers record only the names.
+
+    Those that a result repeats are what the call ran with, whatever the answer asked for.
+    """
+    if told.ran_with is not None or (not request.arguments and request.arguments_text is None):
+        arguments = told.arguments if told.ran_with is None else told.ran_with
+        request.arguments, request.arguments_text = parse_arguments(arguments)
 
 
 def _may_have(request: RequestedCall, status: ResultStatus | None) -> bool:

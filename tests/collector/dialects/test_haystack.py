@@ -111,6 +111,30 @@ def test_a_run_of_version_2_takes_calls_from_the_generator() -> None:
     assert (called(inner), inner.started_by is not None) == (["look"], True)
 
 
+def confirmed_run(arguments: object, result: str, *, name: str = "pay", is_error: bool = False) -> Any:
+    """A run of version 2 with a human in the loop, who was asked about the call of REPLY."""
+    origin = {"tool_name": name, "arguments": arguments, "id": "c1", "extra": None}
+    asked = json.dumps(REPLY).replace("pay", name)
+    told = {"tool_call_result": {"result": result, "origin": origin, "error": is_error}}
+    messages = [
+        *USER["messages"],
+        {"role": "assistant", "content": [{"tool_call": origin}]},
+        {"role": "tool", "content": [told]},
+    ]
+    return run_of(
+        component("Agent", 1, 0, 0, 200, name="travel", input=json.dumps(USER)),
+        component("OpenAIChatGenerator", 2, 1, 1, output=asked, input=json.dumps(USER)),
+        component("ToolInvoker", 3, 1, 10, 50),
+        component("OpenAIChatGenerator", 4, 1, 80, input=json.dumps({"messages": messages})),
+    )
+
+
+def test_a_call_ran_with_the_arguments_to_which_a_human_changed_it() -> None:
+    run = confirmed_run({"n": 2}, "paid")
+    assert [(call.name, call.arguments, call.status) for call in run.trajectory.calls] == [("pay", {"n": 2}, "ok")]
+    assert doubts(run) == []
+
+
 def test_other_components_are_ignored() -> None:
     assert dialects.read_span(component("PromptBuilder", 2, 1, 0)) is IGNORED
     assert run_of(component("Agent", 1, 0, 0, name="a")).dialect == "haystack"
