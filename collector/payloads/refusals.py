@@ -93,6 +93,7 @@ _NAMED: Final = tuple(
         r"^Tool execution blocked by hook\. Tool: (\S[^\n]{0,255})$",
         r"^Tool '([^'\n]{1,256})' has reached its (?:maximum )?usage limit\b",
         rf"^Tool call limit exceeded\. Do not call {_NAME}[`'\"]? again\.$",  # LangChain's middleware
+        rf"^Tool execution for {_NAME}[`'\"]? was rejected by the user\b",  # Haystack's human in the loop
         r"^Tool \[([^\s\]]{1,256})\] was not exposed in this turn\b",  # LazyLLM
         rf"^The tool call with name {_NAME}[`'\"]? is not part of the provided tools\b",  # Semantic Kernel
         rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph

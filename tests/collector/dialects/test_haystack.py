@@ -135,6 +135,12 @@ def test_a_call_ran_with_the_arguments_to_which_a_human_changed_it() -> None:
     assert doubts(run) == []
 
 
+def test_a_call_that_a_human_rejected() -> None:
+    words = "Tool execution for 'delete_account' was rejected by the user. With feedback: Not on Fridays."
+    run = confirmed_run({"n": 1}, words, name="delete_account", is_error=True)
+    assert (called(run), doubts(run)) == (["(delete_account)"], [])
+
+
 def test_other_components_are_ignored() -> None:
     assert dialects.read_span(component("PromptBuilder", 2, 1, 0)) is IGNORED
     assert run_of(component("Agent", 1, 0, 0, name="a")).dialect == "haystack"
