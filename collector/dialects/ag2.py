@@ -2,6 +2,8 @@
 
 Who starts a chat, and executes the tools that are asked for, is an agent of AG2, too. The chat is the run, and is that of the
 agent that was addressed; a reply is a request to its model, or tells the results of the calls that were made meanwhile.
+
+Its own spans (1.2) follow the conventions, but for what a human is asked while a call waits.
 """
 
 from __future__ import annotations
@@ -18,6 +20,13 @@ from collector.payloads.values import name_of, parse_any
 NAME: Final = "ag2"
 
 _SCOPE: Final = "openinference.instrumentation.ag2"
+_OWN_SCOPE: Final = "opentelemetry.instrumentation.ag2"
+_TYPE: Final = "ag2.span.type"
+_QUESTION: Final = "ag2.human_input.prompt"
+_ANSWER: Final = "ag2.human_input.response"
+_APPROVAL: Final = "Agent wants to call the tool:\n`"
+"""How it asks whether a call may run, unless the tool has words of its own for it."""
+_APPROVED: Final = ("y", "yes", "1", "always")
 _KIND: Final = "openinference.span.kind"
 _TOOL_NAME: Final = "tool.name"
 _AGENT_NAME: Final = "agent.name"
@@ -32,7 +41,10 @@ _PREFIX: Final = "Error: "
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """Classifies the span by its name; None leaves it to OpenInference, which also reads what a tool's span holds."""
+    """Classifies the span by its name; None leaves it to OpenInference, which also reads what a tool's span holds, or to the
+    conventions."""
+    if span.scope.name == _OWN_SCOPE:
+        return _read_question(span) if span.attributes.get(_TYPE) == "human_input" else None
     if span.attributes.get(_KIND) == "TOOL" and _TOOL_NAME in span.attributes:
         return _read_tool(span)
     if span.name.endswith(_CHATS):
@@ -72,11 +84,25 @@ def _read_tool(span: Span) -> GenAISpan:
     return genai_span
 
 
+def _read_question(span: Span) -> GenAISpan:
+    """Reads what a human was asked. Inside a call, to whose span it belongs without a name, it may be whether that may run."""
+    get = span.attributes.get
+    question, answer = get(_QUESTION), get(_ANSWER)
+    if type(answer) is str and answer.lower() in _APPROVED:
+        return IGNORED
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    is_sure = type(question) is str and question.startswith(_APPROVAL)
+    genai_span.refusal = Refusal(is_sure=is_sure)
+    if is_sure:
+        genai_span.status = "error"
+    return genai_span
+
+
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
-    scopes=(_SCOPE,),
+    scopes=(_SCOPE, _OWN_SCOPE),
     read_span=read_span,
-    attributes=frozenset({_KIND, _TOOL_NAME, _AGENT_NAME, _RECIPIENT, _INPUT, _OUTPUT}),
+    attributes=frozenset({_KIND, _TOOL_NAME, _AGENT_NAME, _RECIPIENT, _INPUT, _OUTPUT, _TYPE, _QUESTION, _ANSWER}),
     output_attributes=(_OUTPUT,),
 )

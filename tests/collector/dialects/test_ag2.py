@@ -1,4 +1,4 @@
-"""AG2 through OpenInference."""
+"""AG2 through OpenInference, and in its own spans."""
 
 from __future__ import annotations
 
@@ -87,3 +87,58 @@ def test_a_reply_is_a_request_or_a_step() -> None:
     alone = dialects.read_span(_span("travel.generate_reply", 2, 0, 1, "Hi."))
     assert alone is not None
     assert alone.role is Role.AGENT
+
+
+def _own(name: str, number: int, parent: int, at: float, **attributes: Any) -> Span:
+    return span(
+        name,
+        number,
+        parent,
+        at,
+        100 if not parent else 5,
+        scope="opentelemetry.instrumentation.ag2",
+        attributes=attributes,
+    )
+
+
+def _asked_in_call(**question: str) -> list[Span]:
+    call = {
+        "ag2.span.type": "tool",
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "pay",
+        "gen_ai.tool.call.id": "c1",
+    }
+    if question:
+        call |= {"gen_ai.tool.call.arguments": "{}", "gen_ai.tool.call.result": "Not today."}
+    asked = {"ag2.span.type": "human_input", "gen_ai.operation.name": "await_human_input"}
+    return [
+        _own(
+            "invoke_agent travel", 1, 0, 0, **{"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "travel"}
+        ),
+        _own("execute_tool pay", 2, 1, 1, **call),
+        _own("await_human_input travel", 3, 2, 2, **asked, **{f"ag2.human_input.{k}": v for k, v in question.items()}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "call", "doubted"),
+    [
+        ({"prompt": "Agent wants to call the tool:\n`pay`, {}\nPlease approve or deny", "response": "n"}, "(pay)", []),
+        (
+            {"prompt": "Agent wants to call the tool:\n`pay`, {}\nPlease approve or deny"},
+            "(pay)",
+            [],
+        ),  # nobody answered
+        (
+            {"prompt": "Agent wants to call the tool:\n`pay`, {}\nPlease approve or deny", "response": "Always"},
+            "pay",
+            [],
+        ),
+        ({"prompt": "May it pay?", "response": "no"}, "pay", ["uncertain_execution"]),
+        ({"prompt": "May it pay?", "response": "yes"}, "pay", []),
+        ({}, "pay", ["uncertain_execution"]),  # without content
+    ],
+)
+def test_a_human_was_asked_whether_a_call_may_run(question: dict[str, str], call: str, doubted: list[str]) -> None:
+    run = run_of(*_asked_in_call(**question))
+    assert (called(run), doubts(run)) == ([call], doubted)
