@@ -8,6 +8,7 @@ the tool's name and call id, and in how its arguments are wrapped.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from collector.model import semconv
@@ -24,7 +25,14 @@ from collector.model.genai_span import (
 )
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
-from collector.payloads.refusals import MAX_CHARS, find_refusal, guardrail_refusal, refuses, settled_by_parameters
+from collector.payloads.refusals import (
+    MAX_CHARS,
+    Refusal,
+    find_refusal,
+    guardrail_refusal,
+    refuses,
+    settled_by_parameters,
+)
 from collector.payloads.span_names import is_handoff
 from collector.payloads.text_calls import requests_action
 from collector.payloads.tool_arguments import arguments_of_crew, is_positional, is_schema, tool_arguments
@@ -92,6 +100,9 @@ _TASK: Final = "execute_task "
 """Begins the name of a node of LangGraph under OpenLLMetry (0.62), which the processor for it calls a tool (0.1.23)."""
 _REQUESTED: Final = "tool_call.function.arguments"
 """The arguments, which Pipecat's instrumentation (2.0) has nowhere else if there are none."""
+_AUTOGEN: Final = "openinference.instrumentation.autogen_agentchat"
+"""It ends all spans well, also of calls whose arguments AutoGen could not parse, and tells its model so (0.7)."""
+_UNPARSED: Final = re.compile(r"Error: [^\n]{1,200}: line \d{1,9} column \d{1,9} \(char \d{1,9}\)\Z")
 _PIPECAT: Final = "openinference.instrumentation.pipecat"
 """It ends all spans well. A handler has no other way to tell a failure than its result (Pipecat 1.x)."""
 _ADK: Final = "openinference.instrumentation.google_adk"
@@ -183,8 +194,16 @@ def _read_refusal(genai_span: GenAISpan, output: object) -> None:
         refusal = find_refusal(output)
         if refusal is not None and refusal.tool is not None and refuses(refusal, name) == "yes":
             genai_span.status, genai_span.refusal = "error", refusal
+    if genai_span.scope == _AUTOGEN and _is_unparsed(genai_span.arguments, output):
+        genai_span.status, genai_span.refusal = "error", Refusal()
     if genai_span.status != "error" and genai_span.refusal is None:
         genai_span.refusal = guardrail_refusal(genai_span.scope, output)
+
+
+def _is_unparsed(arguments: object, output: object) -> bool:
+    """Whether the output is what Python's parser of JSON says of arguments that are no object."""
+    is_told = type(output) is str and _UNPARSED.match(output) is not None
+    return is_told and not isinstance(parse_any(arguments), Mapping)
 
 
 def _read_event(span: Span) -> GenAISpan:

@@ -462,6 +462,23 @@ def test_a_transcript_that_is_read_in_part_leaves_its_run_open() -> None:
     assert (called(run), doubts(run)) == (["pay"], ["unrecorded_calls"])
 
 
+@pytest.mark.parametrize(
+    ("given", "output", "expected"),
+    [
+        ({}, "Error: Expecting value: line 1 column 1 (char 0)", "(pay)"),
+        ({"input.value": '{"n": 1'}, "Error: Expecting ',' delimiter: line 1 column 8 (char 7)", "(pay)"),
+        # The tool's own words: it was given arguments.
+        ({"input.value": "{}"}, "Error: Expecting value: line 1 column 1 (char 0)", "pay"),
+        ({}, "Error: Expecting value", "pay"),
+    ],
+)
+def test_arguments_that_autogen_could_not_parse(given: dict[str, str], output: str, expected: str) -> None:
+    attributes = {"tool.name": "pay", "output.value": output, **given}
+    scope = "openinference.instrumentation.autogen_agentchat"
+    call = oi("TOOL", "helper.pay", 2, 1, 1, 5, attributes=attributes, scope=scope, status=1)
+    assert called(run_of(oi("AGENT", "helper.on_messages_stream", 1, lasting=100), call)) == [expected]
+
+
 def test_a_task_of_crewai_holds_the_conversation_of_its_agent() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}
     messages = [{"role": "user", "content": "Pay!"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
