@@ -11,7 +11,15 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import (
+    IGNORED,
+    GenAISpan,
+    Role,
+    context_span_of,
+    doubt_failure,
+    genai_span_of,
+    model_span_of,
+)
 from collector.model.span import Span
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import name_of
@@ -45,6 +53,10 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = get(_TOOL_INPUT)
     if get(_TOOL_ERROR) is True:
         genai_span.status, genai_span.refusal = "error", tool_result(None, get(_TOOL_OUTPUT)).refusal
+        if (
+            _TOOL_OUTPUT not in span.attributes
+        ):  # without content nothing tells a failure from arguments that do not fit
+            doubt_failure(genai_span)
     return genai_span
 
 

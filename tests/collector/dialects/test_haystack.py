@@ -60,6 +60,12 @@ def test_the_error_of_a_tool_span_of_version_3(error: str, expected: str, doubte
     assert (called(run), doubts(run)) == ([expected], doubted)
 
 
+def test_a_failure_without_content_may_be_a_refusal() -> None:
+    attributes = {"haystack.tool.name": "pay", "haystack.tool.error": True}
+    run = run_of(agent_span(), span("haystack.agent.step.tool", 2, 1, attributes=attributes))
+    assert (called(run), doubts(run)) == (["pay"], ["uncertain_execution"])
+
+
 def test_a_run_of_version_3() -> None:
     outer, inner = runs_of(
         span(
