@@ -44,6 +44,15 @@ def unflatten(value: object) -> object:
     return _with_lists(root)
 
 
+_ITEM: Final = re.compile(r"\.(\d{1,4})(?:\.|\Z)")
+
+
+def lacks_items(value: FlattenedAttributes) -> bool:
+    """Whether the list that was flattened has items before others that no attribute is of: they were not recorded."""
+    numbers = {int(match[1]) for name in value if (match := _ITEM.search(name)) is not None}
+    return bool(numbers) and len(numbers) <= max(numbers)
+
+
 def _with_lists(node: Any) -> Any:
     if not isinstance(node, dict):
         return node

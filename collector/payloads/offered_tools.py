@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from collector.byte_cache import ByteCache
-from collector.payloads.flattened_attributes import FlattenedAttributes, unflatten
+from collector.payloads.flattened_attributes import FlattenedAttributes, lacks_items, unflatten
 from collector.payloads.messages import ToolCallPart
 from collector.payloads.tool_arguments import fits_parameters
 from collector.payloads.tool_definitions import MAX_TOOLS, tool_definitions
@@ -93,6 +93,8 @@ def _tools(definitions: object) -> _Offered:
     size = _size(parts)
     if size > MAX_DEFINITIONS:
         return {}
+    if isinstance(definitions, FlattenedAttributes) and lacks_items(definitions):
+        return _offered.keep(parts, {}, size)  # OpenInference records AutoGen's handoffs, and not the tools before them
     value = unflatten(definitions)
     tools = tool_definitions([value])
     found = {tool.name: tool.parameters for tool in tools} if len(tools) < MAX_TOOLS else {}

@@ -52,6 +52,13 @@ def test_nothing_is_said_without_definitions(definitions: Any) -> None:
     assert not fits_of(CALLS, definitions)
 
 
+@pytest.mark.parametrize(("numbers", "is_whole"), [((0, 1), True), ((1, 0), True), ((1,), False), ((0, 2), False)])
+def test_a_list_of_which_tools_are_missing_tells_nothing(numbers: tuple[int, ...], is_whole: bool) -> None:
+    tools = {f"llm.tools.{number}.tool.json_schema": json.dumps({**PAY, "name": f"t{number}"}) for number in numbers}
+    for _ in range(2):  # the second time from the cache
+        assert bool(fits_of(CALLS, FlattenedAttributes(tools))) is is_whole
+
+
 def test_a_list_that_may_be_cut_tells_nothing() -> None:
     tools = [{"name": f"t{at}", "description": "x"} for at in range(MAX_TOOLS)]
     assert not fits_of(CALLS, json.dumps(tools))
