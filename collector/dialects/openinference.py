@@ -34,7 +34,7 @@ from collector.payloads.refusals import (
     settled_by_parameters,
 )
 from collector.payloads.span_names import is_handoff
-from collector.payloads.text_calls import requests_action
+from collector.payloads.text_calls import ACTION_INPUT, requests_action
 from collector.payloads.tool_arguments import arguments_of_crew, is_positional, is_schema, tool_arguments
 from collector.payloads.tool_results import flagged_failure, is_in_place_of_result, tool_result
 from collector.payloads.values import MAX_TEXT, UNREADABLE, find_text, first_name, name_of, parse_any
@@ -50,8 +50,8 @@ _INPUT: Final = "input.value"
 _OUTPUT: Final = "output.value"
 _CREW: Final = "crew_key"
 _CREW_TASKS: Final = "crew_tasks"
-_CREW_MESSAGES: Final = '"tool_calls": [{'
-"""In the output of a task of CrewAI, which holds the conversation of the agent with its model."""
+_CREW_MESSAGES: Final = ('"tool_calls": [{', ACTION_INPUT)
+"""In the output of a task of CrewAI, which holds the conversation of the agent with its model: calls, or such in words."""
 _METADATA: Final = "metadata"  # JSON text: LangChain's run configuration
 
 # `travel_agent.run`, `lookup.__call__`, `agent_run [travel_agent]`: how instrumentors name the span of a method.
@@ -220,7 +220,7 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span.role, genai_span.output = Role.AGENT, flattened_calls(span.attributes)
     transcript = span.attributes.get(_OUTPUT)
     if _CREW in span.attributes and type(transcript) is str and len(transcript) <= MAX_TEXT:
-        genai_span.history = transcript if _CREW_MESSAGES in transcript else None
+        genai_span.history = transcript if any(marker in transcript for marker in _CREW_MESSAGES) else None
     genai_span.name = first_name(span.attributes, (_AGENT_NAME, semconv.AGENT_NAME)) or genai_span.agent
     if genai_span.agent != span.name and type(metadata := span.attributes.get(_METADATA)) is str and _NODE in metadata:
         genai_span.tracing = "node"  # called an agent for its name

@@ -10,7 +10,14 @@ from typing import Any
 from collector.payloads.messages import CALL_LISTS, MAX_CALLS, MAX_DEPTH, MAX_NODES, SKIPPED_KEYS, ToolCallPart, call_in
 from collector.payloads.reprs import may_be_objects, parse_message
 from collector.payloads.roles import MODEL_ROLES, USER_ROLES, plain_role, role_of
-from collector.payloads.text_calls import REPEATED, is_observation, may_hold_calls, parse_action, parse_exchange
+from collector.payloads.text_calls import (
+    REPEATED,
+    is_broken_action,
+    is_observation,
+    may_hold_calls,
+    parse_action,
+    parse_exchange,
+)
 from collector.payloads.tool_results import (
     MAX_PARTS,
     ResultStatus,
@@ -44,7 +51,8 @@ def calls_in_history(
 
     Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet, of the
     tool that it names if it names one. A call that one message holds twice, in two formats, counts once. Messages that are
-    reprs and could not be parsed are added to ``unread``, results of calls that the input does not hold to ``unasked``.
+    reprs and could not be parsed, and requests in words that are damaged, are added to ``unread``, results of calls that the
+    input does not hold to ``unasked``.
     """
     calls: list[HistoryCall] = []
     stack: list[tuple[object, bool, int]] = [(messages, False, 0)]
@@ -64,7 +72,7 @@ def calls_in_history(
                     calls.clear()
                     if unasked is not None:
                         unasked.clear()
-                stack.extend((told, False, depth + 1) for told in _told_in_words(node)[::-1])
+                stack.extend((told, False, depth + 1) for told in _told_in_words(node, unread)[::-1])
                 if depth < MAX_DEPTH:
                     stack.extend(
                         (child, key in CALL_LISTS, depth + 1)
@@ -88,16 +96,19 @@ def _is_of_user(node: Mapping[Any, Any]) -> bool:
     return not (contains_results(written) or is_observation(written))
 
 
-def _told_in_words(message: Mapping[Any, Any]) -> list[Mapping[str, Any]]:
+def _told_in_words(message: Mapping[Any, Any], unread: list[str] | None) -> list[Mapping[str, Any]]:
     """Returns the call in the words of a model, and its result, as messages. Prompts have such words as an example."""
     if plain_role(message.get("role")) not in MODEL_ROLES:
         return []
     content = message.get("content") or message.get("parts")
     parts = content if isinstance(content, list) else [content]
-    texts = (
+    found = [
         first_value(part, ("text", "content")) if isinstance(part, Mapping) else part for part in parts[:MAX_PARTS]
-    )
-    return [told for text in texts if type(text) is str for told in parse_action(text)]
+    ]
+    texts = [text for text in found if type(text) is str]
+    if unread is not None:
+        unread += filter(is_broken_action, texts)
+    return [told for text in texts for told in parse_action(text)]
 
 
 def _read_text(text: str, unread: list[str] | None) -> object:

@@ -31,6 +31,8 @@ _TAGGED: Final = re.compile(r"<tool_call>(?:\s|\\n){0,8}\{|(?:\u273f|\\u273f)FUN
 """How models are told to ask for a call in text that Hermes and Qwen were trained on, in JSON perhaps escaped."""
 _CALLING: Final = "Calling tools:\n"
 _OBSERVATION: Final = "Observation:\n"
+_AFTER_RESULT: Final = "Analyze the tool result. "
+"""Begins what CrewAI (1.x) tells its model after each result, as the user."""
 _FAILURE: Final = re.compile(r"\bError executing tool '([^']{1,256})' with arguments (\{.{0,4096}?\}): ", re.DOTALL)
 """What smolagents' model is told instead of a call that failed."""
 _UNKNOWN: Final = re.compile(r"^Error:\nUnknown tool ([^,\s]{1,256}), should be one of: ")
@@ -72,7 +74,7 @@ def is_observation(message: Mapping[Any, Any]) -> bool:
     for _ in range(2):
         if isinstance(content, list) and content and isinstance(content[0], Mapping):
             content = first_value(content[0], ("text", "content"))
-    return isinstance(content, str) and content.startswith(_OBSERVATION)
+    return isinstance(content, str) and content.startswith((_OBSERVATION, _AFTER_RESULT))
 
 
 def parse_call(text: str) -> Any:
@@ -93,6 +95,11 @@ def parse_action(text: str) -> list[Mapping[str, Any]]:
     call, observed = action
     request = {"role": "assistant", "content": [call]}
     return [request] if observed is None else [request, {"role": "tool", "name": call["name"], "content": observed}]
+
+
+def is_broken_action(text: str) -> bool:
+    """Whether a message of a model asks for a call as ReAct has it, with an object that is damaged: frameworks may mend it."""
+    return ACTION_INPUT in text and len(text) <= MAX_TEXT and _REACT.search(text) is not None and _action(text) is None
 
 
 def _action(text: str) -> tuple[Mapping[str, Any], str | None] | None:

@@ -488,6 +488,22 @@ def test_a_task_of_crewai_holds_the_conversation_of_its_agent() -> None:
     assert [(c.name, c.arguments, c.known_by) for c in run.trajectory.calls] == [("pay", {"n": 1}, "result")]
 
 
+@pytest.mark.parametrize(("given", "doubted"), [('{"n": 1}', []), ('{"n": 1', ["unrecorded_calls"])])
+def test_a_conversation_of_crewai_in_words(given: str, doubted: list[str]) -> None:
+    """CrewAI 1.15 with a model that is asked for text: no call leaves a span."""
+    said = [f"Action: book\nAction Input: {given}\nObservation: booked"]
+    said.append("Action: fly\nAction Input: {}\nObservation: I encountered an error: Action 'fly' don't exist, ")
+    said.append('Action: pay\nAction Input: {"n": 2}\nObservation: paid')
+    analyze = {"role": "user", "content": "Analyze the tool result. If requirements are met, provide the Final Answer."}
+    messages: list[dict[str, str]] = [{"role": "user", "content": "Pay!"}]
+    for words in said:
+        messages += [{"role": "assistant", "content": f"Thought: look\n{words}"}, analyze]
+    attributes = {"crew_key": "k", "output.value": json.dumps({"raw": "Paid.", "messages": messages})}
+    run = run_of(oi("AGENT", "helper._execute_core", 1, lasting=100, attributes=attributes))
+    expected = ["(fly)", "pay"] if doubted else ["book", "(fly)", "pay"]
+    assert (called(run), doubts(run)) == (expected, doubted)
+
+
 @pytest.mark.parametrize(
     "told",
     [

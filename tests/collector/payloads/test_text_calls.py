@@ -102,6 +102,10 @@ def test_smolagents_tells_of_a_tool_that_it_does_not_have_without_the_call() -> 
     assert told(("MessageRole.USER", f"What does this mean? {unknown}")) == []
 
 
+ANALYZE = "Analyze the tool result. If requirements are met, provide the Final Answer. Otherwise, call the next tool."
+"""What CrewAI 1.15 tells its model after each result."""
+
+
 @pytest.mark.parametrize(
     ("observed", "status"),
     [
@@ -120,6 +124,7 @@ def test_an_action_of_react_and_what_was_observed(observed: str, status: str | N
     """CrewAI 0.203, whose model is told its own words with the observation behind them."""
     words = f'Thought: pay\nAction: pay\nAction Input: {{"sum": 5}}{observed}'
     assert told(("user", "Pay!"), ("assistant", words)) == [("pay", {"sum": 5}, status)]
+    assert told(("user", "Pay!"), ("assistant", words), ("user", ANALYZE)) == [("pay", {"sum": 5}, status)]
     assert told(("system", words), ("user", "Pay!")) == []  # an example
     assert [part.arguments for part in tool_call_parts([{"role": "assistant", "content": words}])] == [{"sum": 5}]
     assert tool_call_parts([{"role": "assistant", "content": f"{words}\nFinal Answer: paid"}]) == []
