@@ -1,4 +1,5 @@
 """Parses reprs of message objects: `ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[ToolCallResult(...)])` of Haystack,
+a whole `{'messages': [ChatMessage(...` of its generators (2.x, where a callback among the inputs is no JSON),
 `ChatMessage(role=<MessageRole.TOOL: 'tool'>, blocks=[TextBlock(...)])` of LlamaIndex,
 `ResponseFunctionToolCall(arguments='{}', name='pay', ...)` and `ChatCompletion(choices=[...])` of OpenAI's SDK,
 `[TaskOutput(description='', messages=[...])]` of CrewAI.
@@ -17,6 +18,7 @@ from collector.payloads.refusals import MAX_CHARS
 from collector.payloads.values import literal_of, parse_any, read_repr
 
 _OBJECTS: Final = (
+    "{'messages': [ChatMessage(",
     "ChatMessage(",
     "ResponseFunctionToolCall(",
     "[TaskOutput(",
@@ -24,11 +26,12 @@ _OBJECTS: Final = (
     "ChatCompletionMessage(",
 )
 """How the repr of a message begins."""
-# A member of an enumeration, outside of strings: these are matched first, and kept.
+# A member of an enumeration, or an object without a repr of its own, outside of strings: these are matched first, and kept.
 # A text without an end is one to the end, or each of its quotes would be tried.
 _MEMBER: Final = re.compile(
     r"""(?P<result>\bresult=)?(?P<text>'(?:[^'\\]|\\.?)*+(?:'|\Z)|"(?:[^"\\]|\\.?)*+(?:"|\Z))"""
-    r"""|<[\w.]{1,128}: (?P<value>'[^'\\]{0,128}'|\d{1,9})>""",
+    r"""|<[\w.]{1,128}: (?P<value>'[^'\\]{0,128}'|\d{1,9})>"""
+    r"""|<[\w. ]{1,128}(?:<\w{1,16}>[\w. ]{0,128}){0,4} at 0x[0-9a-fA-F]{1,16}>""",
     re.DOTALL,
 )
 _BEGINNING: Final = re.compile(rf"(?:[^\\]|\\(?:x..|u.{{4}}|U.{{8}}|[^xuU])){{0,{MAX_CHARS}}}+", re.DOTALL)
@@ -64,7 +67,7 @@ def _written_plainly(match: re.Match[str]) -> str:
     """
     quoted = match["text"]
     if quoted is None:
-        return match["value"]
+        return match["value"] or "None"
     if match["result"] is None:
         return quoted
     if len(quoted) > MAX_CHARS:

@@ -147,6 +147,28 @@ def test_a_call_that_a_human_rejected() -> None:
     assert (called(run), doubts(run)) == (["(delete_account)"], [])
 
 
+def test_inputs_with_a_callback_are_no_json() -> None:
+    call = "ToolCall(tool_name='pay', arguments={'n': 1}, id='c1', extra=None)"
+    asked = f"ChatMessage(_role=<ChatRole.ASSISTANT: 'assistant'>, _content=[{call}], _name=None, _meta={{}})"
+    told = f"ToolCallResult(result='paid', origin={call}, error=False)"
+    told = f"ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[{told}], _name=None, _meta={{}})"
+    callback = "<function stream.<locals>.<lambda> at 0x7fcd14faa660>"
+    run = run_of(
+        component("Agent", 1, 0, 0, 200, name="travel", input=json.dumps(USER)),
+        component("OpenAIChatGenerator", 2, 1, 1, output=json.dumps(REPLY), input=json.dumps(USER)),
+        component("ToolInvoker", 3, 1, 10, 50),
+        component(
+            "OpenAIChatGenerator",
+            4,
+            1,
+            80,
+            input=f"{{'messages': [{asked}, {told}], 'streaming_callback': {callback}}}",
+        ),
+    )
+    assert [(call.name, call.status) for call in run.trajectory.calls] == [("pay", "ok")]
+    assert doubts(run) == []
+
+
 def test_other_components_are_ignored() -> None:
     assert dialects.read_span(component("PromptBuilder", 2, 1, 0)) is IGNORED
     assert run_of(component("Agent", 1, 0, 0, name="a")).dialect == "haystack"

@@ -36,6 +36,30 @@ def test_a_long_result_does_not_hide_the_call(result: str) -> None:
     assert (call.id, call.status, unread) == ("c1", "ok", [])
 
 
+@pytest.mark.parametrize(
+    "thing",
+    [
+        "<function stream.<locals>.<lambda> at 0x7fcd14faa660>",
+        "<haystack.components.agents.state.state.State object at 0x7fcd14f96f50>",
+        "<bound method Shop.show of <shop.Shop object at 0x7f>>",
+    ],
+)
+def test_the_whole_input_of_haystacks_generator(thing: str) -> None:
+    tools = f"[Tool(name='pay', parameters={{'type': 'object'}}, function={thing})]"
+    text = f"{{'messages': [{ASKED}, {told('False', f'{thing} is paid')}], 'tools': {tools}, 'streaming_callback': {thing}}}"
+    unread: list[str] = []
+    calls = calls_in_history(text, unread)
+    is_plain = not thing.startswith("<bound")
+    assert [(call.id, call.name, call.status) for call in calls] == ([("c1", "pay", "ok")] if is_plain else [])
+    assert unread == ([] if is_plain else [text])
+
+
+@pytest.mark.parametrize("part", ["<", "<a", "<a ", "<a.<b>", "<a at 0x", "<" + "a" * 128])
+def test_what_begins_like_an_object_is_looked_at_once(part: str) -> None:
+    text = "{'messages': [ChatMessage(" + part * (400_000 // len(part))
+    assert parse_message(text) == text
+
+
 @pytest.mark.parametrize("end", ["", "\\"])
 def test_texts_without_an_end_are_read_once(end: str) -> None:
     text = "ChatMessage(" + "\\'" * 100_000 + end
