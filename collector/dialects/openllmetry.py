@@ -47,6 +47,8 @@ _AGENT_CLASS: Final = re.compile(r"Agent\.workflow$")  # LlamaIndex: the class, 
 # They never end the span of a tool that raises, so it is never exported.
 _LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.instrumentation.llamaindex"})
 _LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
+_HAYSTACK, _REPLIES = "opentelemetry.instrumentation.haystack", "replies"
+"""It gives the name of a generator's output for the model's answer (0.62)."""
 _INTERRUPT: Final = "GraphInterrupt"
 _RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')
 _RESULT_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
@@ -240,6 +242,8 @@ def _read_model(span: Span) -> GenAISpan:
     messages = [prompts[index] for index in sorted(prompts)]
     # Agents that call tools in words (CrewAI before 1.0) have their calls in the text of the answer.
     output = _flattened_calls(span.attributes) or span.attributes.get(_OUTPUT) or span.attributes.get(_FIRST_TEXT)
+    if span.scope.name == _HAYSTACK and output == _REPLIES:
+        output = None
     genai_span = model_span_of(span, NAME, output, messages if given is None else given)
     genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)

@@ -421,3 +421,17 @@ def test_openai_agents_ends_the_span_well_whatever_a_server_or_a_guardrail_answe
     pay = tl("tool", "pay.tool", 2, 1, attributes=values, status=1, scope="opentelemetry.instrumentation.openai_agents")
     run = run_of(tl("agent", "shop.agent", 1), pay)
     assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], status, expected)
+
+
+def test_the_name_of_a_generators_output_is_no_answer_of_its_model() -> None:
+    """OpenLLMetry 0.62 with Haystack 2, whose own spans have no content by default."""
+    tool_invoker = {"haystack.component.type": "ToolInvoker", "haystack.component.name": "tool_invoker"}
+    answer = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": "replies"}
+    scope = "opentelemetry.instrumentation.haystack"
+    run = run_of(
+        span("haystack.agent.run", 1, lasting=100, attributes={"haystack.agent.max_steps": 5}),
+        span("haystack.openai.chat", 2, 1, 1, 5, attributes=answer, scope=scope, kind=3, status=1),
+        span("haystack.component.run", 3, 1, 10, 5, attributes=tool_invoker),
+        span("haystack.openai.chat", 4, 1, 20, 5, attributes=answer, scope=scope, kind=3, status=1),
+    )
+    assert (called(run), doubts(run)) == ([], ["nothing_recorded"])
