@@ -113,7 +113,7 @@ class CallHistory:
                 statuses.setdefault(id(known), call.status)
             elif known is not None and at < last:
                 self._unanswered.add(id(known))
-            if known is not None and known.id == call.id is not None:
+            if known is not None and (known.id == call.id is not None or call.ran_with is not None):
                 _complete(known, call)
         places = self._places_in(model, history, before, matched)
         for at, call in enumerate(history):

@@ -141,6 +141,23 @@ def test_a_call_ran_with_the_arguments_to_which_a_human_changed_it() -> None:
     assert doubts(run) == []
 
 
+def test_openinference_records_no_id_of_a_call_that_a_human_changed() -> None:
+    output = "llm.output_messages.0.message.tool_calls.0.tool_call.function."
+    call = "ToolCall(tool_name='pay', arguments={'n': 2}, id='c1', extra=None)"
+    asked = f"ChatMessage(_role=<ChatRole.ASSISTANT: 'assistant'>, _content=[{call}], _name=None, _meta={{}})"
+    told = f"ToolCallResult(result='paid', origin={call}, error=False)"
+    told = f"ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[{told}], _name=None, _meta={{}})"
+    kind = {"openinference.span.kind": "LLM"}
+    first = {**kind, f"{output}name": "pay", f"{output}arguments": '{"n": 1}'}
+    second = {**kind, "input.value": json.dumps({"messages": [asked, told]}), "output.value": "Done."}
+    run = run_of(
+        agent_span("travel", 1, lasting=100),
+        span("OpenAIChatGenerator.run", 2, 1, 1, 5, attributes=first, status=1),
+        span("OpenAIChatGenerator.run", 3, 1, 20, 5, attributes=second, status=1),
+    )
+    assert [(call.name, call.arguments, call.status) for call in run.trajectory.calls] == [("pay", {"n": 2}, "ok")]
+
+
 def test_a_call_that_a_human_rejected() -> None:
     words = "Tool execution for 'delete_account' was rejected by the user. With feedback: Not on Fridays."
     run = confirmed_run({"n": 1}, words, name="delete_account", is_error=True)
