@@ -53,6 +53,31 @@ class Machine:
         return "taken"
 
 
+def test_it_is_known_when_memory_has_been_short_without_a_break_and_the_time_begins_anew() -> None:
+    machine = Machine(limit_mib=100, spike_limit_mib=30)
+    said = []
+    for mib in [71] * 8 + [69] + [71] * 6:
+        machine.at(mib, after=5.0)
+        said.append(machine.limiter.has_been_short(15.0))
+    assert said == [
+        False,
+        False,
+        False,
+        True,
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
 def test_soft_and_hard_limit() -> None:
     machine = Machine(limit_mib=100, spike_limit_mib=30)
     said = [machine.at(mib) for mib in (69, 71, 99, 101, 60)]
