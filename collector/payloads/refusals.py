@@ -151,6 +151,9 @@ _OF_ARGUMENTS: Final = re.compile(
     r"|\bgot an unexpected keyword argument '|\btakes \d{1,3} positional arguments? but \d"
     r"|^Error invoking tool '[^'\s]{1,256}' with kwargs \{"  # LangGraph
     r"|^An error occurred when calling tool `[^`\s]{1,256}`:\nValidationError: "  # Qwen-Agent
+    # Semantic Kernel for Python, which converts arguments inside the span of the call
+    r"|^(?:FunctionExecutionException: )?Parameter \S{1,256} is (?:expected to be parsed to [^\n]{1,400} but is not"
+    r"|required but not provided in the arguments)\.$"
     # .NET: Microsoft.Extensions.AI, Semantic Kernel and the parser of JSON
     r"|^The arguments dictionary is missing a value for the required parameter '|^Missing argument for function parameter '"
     r"|^The JSON value could not be converted to "

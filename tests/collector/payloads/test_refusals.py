@@ -175,6 +175,8 @@ def test_a_tool_that_looks_up_something_else_ran(message: str) -> None:
         "Error: callable tool execution failed: json: cannot unmarshal string into Go struct field Drop.all of type bool",
         'Cannot deserialize value of type `java.lang.Double` from String "cheap": not a valid `Double` value',
         'For input string: "cheap"',
+        "FunctionExecutionException: Parameter all is expected to be parsed to <class 'bool'> but is not.",
+        "Parameter all is required but not provided in the arguments.",
         "The arguments dictionary is missing a value for the required parameter 'all'. (Parameter 'arguments')",
         "Missing argument for function parameter 'all'",
         "The JSON value could not be converted to System.Double. Path: $ | LineNumber: 0 | BytePositionInLine: 7.",
