@@ -177,7 +177,15 @@ def _is_later(call: RequestedCall, known: RequestedCall) -> bool:
         return True
     # The finish reason tells a new request from an answer that only repeats the calls before it.
     is_other_answer = None not in (ids := {model.response_id, before.response_id}) and len(ids) == 2
-    return is_other_answer and model.finish == "tool_calls" and before.status != "error"
+    return is_other_answer and (model.finish == "tool_calls" or _is_numbered(call)) and before.status != "error"
+
+
+def _is_numbered(call: RequestedCall) -> bool:
+    """Whether a tracer made up its id, which tells it from other calls of the same answer alone: Google's models give none, nor
+    the reason that they ask for tools.
+    """
+    name, _, number = (call.id or "").rpartition("_")
+    return name == call.name and number.isdecimal()
 
 
 def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[RequestedCall]) -> None:

@@ -90,6 +90,19 @@ def test_an_id_that_a_provider_uses_again_in_another_answer_is_of_another_call(
     assert len(found) == count
 
 
+@pytest.mark.parametrize(("response", "count"), [("r2", 2), ("r1", 1)])
+def test_ids_that_a_tracer_numbers_anew_in_each_answer_are_of_other_calls(response: str, count: int) -> None:
+    """google-genai's official instrumentation: Google's models give no ids, and end an answer with calls like any other."""
+    poll: list[tuple[str | None, str, Any]] = [("poll_0", "poll", {})]
+    told = [user("Again."), asked("poll_0", "poll"), result("poll_0", "busy")]
+    found = requested(
+        model_span(poll, 2, at=10, input_messages=[user("Poll.")], attributes={"gen_ai.response.id": "r1"}),
+        model_span(poll, 3, at=30, input_messages=[user("Again.")], attributes={"gen_ai.response.id": response}),
+        model_span((), 4, at=50, input_messages=told, attributes={"gen_ai.response.id": "r3"}),
+    )
+    assert len(found) == count
+
+
 @pytest.mark.parametrize(("again", "names"), [("go", ["(pay)", "pay"]), ("something else", ["pay", "pay"])])
 def test_a_request_sent_again_with_the_same_words_discards_the_first_answer(again: str, names: list[str]) -> None:
     told = [user("go"), asked("c2", "pay"), result("c2", "paid")]
