@@ -27,6 +27,6 @@ def parameters_of(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     return found or None
 
 
-def has_returned_error(attributes: Mapping[str, Any]) -> bool:
-    """Whether the function returned an object with an ``error``, which the API documents as the way to tell of a failure."""
-    return is_flagged(attributes.get(RETURNED))
+def is_returned_error(returned: object) -> bool:
+    """Whether a function returned an object with an ``error``, which the API documents as the way to tell of a failure."""
+    return is_flagged(returned)

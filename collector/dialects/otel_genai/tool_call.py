@@ -20,7 +20,7 @@ from collector.model.genai_span import (
     set_words_of_failure,
 )
 from collector.model.span import Span
-from collector.payloads.function_parameters import RETURNED, has_returned_error, parameters_of
+from collector.payloads.function_parameters import RETURNED, is_returned_error, parameters_of
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.outcomes import says_failure
 from collector.payloads.refusals import Refusal, find_refusal, guardrail_refusal
@@ -40,6 +40,7 @@ _TOOL_NAME: Final = "tool.name"  # OpenCode
 _LIVEKIT: Final = "livekit-agents"
 _STRANDS: Final = "strands"
 _OPENAI_AGENTS: Final = ".openai_agents"
+_GOOGLE_GENAI: Final = "opentelemetry.instrumentation.google_genai"
 _AI_SDK, _TOOL_TYPE, _OF_PROVIDER = "gen_ai", "gen_ai.tool.type", "extension"
 """Vercel's AI SDK 7: a provider's tool has its result in the answer that calls it, but where it waits for an approval."""
 _GENERAL: Final = ("tool_error", "_OTHER")
@@ -109,7 +110,7 @@ def read_tool(span: Span) -> GenAISpan:
     if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
         set_raised(genai_span, span)  # Quarkus LangChain4j
     result = attributes.get(semconv.TOOL_CALL_RESULT)
-    if genai_span.status != "error" and _tells_failure(genai_span.status, attributes):
+    if genai_span.status != "error" and _tells_failure(genai_span.status, span):
         genai_span.status = "error"
     _read_in_words_of_its_own(genai_span, span)
     strands_status = first_value(attributes, _STRANDS_STATUS)
@@ -134,13 +135,15 @@ def _lacks_result(call: GenAISpan, span: Span) -> bool:
     return scope.endswith(_OPENAI_AGENTS) or (scope == _AI_SDK and span.attributes.get(_TOOL_TYPE) == _OF_PROVIDER)
 
 
-def _tells_failure(status: Status, attributes: Mapping[str, Any]) -> bool:
+def _tells_failure(status: Status, span: Span) -> bool:
     """Whether what a call returned says that it failed, and the span's own status does not."""
+    attributes = span.attributes
     result = attributes.get(semconv.TOOL_CALL_RESULT)
     # The second: Splunk's util-genai 0.1. The last: a server of MCP, and OpenAI Agents, whose spans end well all the same.
     if is_mcp_failure(result) or failure_in_message(result) is not None or is_in_place_of_result(result):
         return True
-    return status == "unset" and (has_returned_error(attributes) or _is_flagged(attributes))
+    returned = attributes.get(RETURNED, result if span.scope.name == _GOOGLE_GENAI else None)
+    return status == "unset" and (is_returned_error(returned) or _is_flagged(attributes))
 
 
 def _is_flagged(attributes: Mapping[str, Any]) -> bool:

@@ -640,6 +640,13 @@ def test_what_qwen_agent_says_in_place_of_a_result(told: str, expected: tuple[st
 def test_what_google_documents_as_a_failure_is_one(returned: str, status: str) -> None:
     attributes = {"code.function.return.type": "dict", "code.function.return.value": returned}
     assert read_tool(tool_span("book", attributes=attributes))[3] == status
+    # With the conventions of 1.37 and later. Of another tracer's tool such a result may be what it had to tell.
+    current = {"gen_ai.tool.call.result": returned}
+    assert (
+        read_tool(tool_span("book", attributes=current, scope="opentelemetry.instrumentation.google_genai"))[3]
+        == status
+    )
+    assert read_tool(tool_span("book", attributes=current))[3] == "unset"
 
 
 def streamed(*calls: str, number: int, at: float, told: Sequence[Any] = ()) -> Span:
