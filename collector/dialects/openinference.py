@@ -25,6 +25,7 @@ from collector.model.genai_span import (
 )
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
+from collector.payloads.history import calls_in_history
 from collector.payloads.refusals import (
     MAX_CHARS,
     Refusal,
@@ -69,7 +70,8 @@ _INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 _LANGCHAIN_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 
-_OUTPUT_PREFIXES: Final = ("llm.output_messages.", "message.tool_calls.")
+_ANSWER: Final = "llm.output_messages."
+_OUTPUT_PREFIXES: Final = (_ANSWER, "message.tool_calls.")
 _EVENT: Final = "target"
 _EVENT_PATH: Final = "metadata.path"
 _EVENT_OF_BEEAI: Final = re.compile(
@@ -284,9 +286,20 @@ def _read_model(span: Span) -> GenAISpan:
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     if type(output) is str and _AUTOMATIC_CALLS in output and len(output) <= MAX_TEXT:
-        # One span for all turns: only what it was told has them, and the results.
-        genai_span.output, genai_span.history, genai_span.tracing = None, output, "memory"
+        _read_loop(genai_span, span, output)
     return genai_span
+
+
+def _read_loop(genai_span: GenAISpan, span: Span, output: str) -> None:
+    """Reads the one span of all turns: the history in its output has them and their results, its answer what it left to others.
+
+    The history begins with what the loop was given, which may end with calls that were made before.
+    """
+    given = genai_span.history
+    genai_span.tracing = "memory" if given is not None and calls_in_history(given) else "loop"
+    genai_span.history = "{" + output[output.index(_AUTOMATIC_CALLS) :]
+    answer = {key: value for key, value in span.attributes.items() if key.startswith(_ANSWER)}
+    genai_span.output = flattened_calls(answer)
 
 
 def _read_requests_of_adk(span: Span, output: object) -> GenAISpan:
@@ -308,6 +321,6 @@ DIALECT: Final = Dialect(
         _EVENT, _EVENT_PATH, semconv.AGENT_NAME, semconv.SESSION_ID, semconv.ERROR_TYPE,
     }),
     prefixes=_OUTPUT_PREFIXES,
-    output_attributes=("llm.output_messages.", _OUTPUT),
+    output_attributes=(_ANSWER, _OUTPUT),
     tool_definition_attributes=("llm.tools.", "llm.invocation_parameters"),
 )  # fmt: skip

@@ -121,8 +121,8 @@ class GenAISpan:
     status: Status
     error_type: str | None
     tracing: Literal[
-        "", "complete", "lossy", "apart", "guessed", "node", "memory", "result", "told", "served", "text", "converted",
-        "graph",
+        "", "complete", "lossy", "apart", "guessed", "node", "memory", "loop", "result", "told", "served", "text",
+        "converted", "graph",
     ]  # fmt: skip
     """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces, "guessed" if only
     its name says that it is an agent's, "node" if it is a node of a graph, and perhaps a step of the agent around it.
@@ -132,8 +132,9 @@ class GenAISpan:
     another span or messages tell whether it failed, "served" if a server's span begins the trace: whoever called has its own.
     "text" if nothing but its result says that it failed: a text, where the framework converts results to JSON, which a tool
     may do itself, "converted" if its result is a text that was converted.
-    MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "lossy" if its
-    messages leave out which results are failures, "guessed" if nothing but its answer says that it is a request."""
+    MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "loop" likewise if
+    it made all the calls that it tells of, "lossy" if its messages leave out which results are failures, "guessed" if
+    nothing but its answer says that it is a request."""
     refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool
@@ -189,6 +190,11 @@ class GenAISpan:
     def instrumentation(self) -> tuple[str, str]:
         """Who recorded the span: two of these may record one call, or one run, at once."""
         return self.scope, self.dialect
+
+    @property
+    def is_transcript(self) -> bool:
+        """MODEL: Whether it is no request, but tells of several."""
+        return self.tracing == "memory" or self.tracing == "loop"
 
     @property
     def annotatable(self) -> bool:

@@ -15,7 +15,7 @@ def accounts_for(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
     run's are left aside.
     """
     # What stores the conversation is no request: it asked for nothing and was answered nothing.
-    models = [model for model in run.models if model.tracing != "memory"]
+    models = [model for model in run.models if not model.is_transcript]
     if not models or run.has_unrecorded_calls or "missing_anchor" in run.incomplete:
         return False
     last = max(models, key=by_start)

@@ -89,7 +89,7 @@ class CallHistory:
             for model in self._models:
                 if model.history is not None:
                     # Where a transcript is all that tells of the calls, one that is read in part may lack some.
-                    unread = self._unread if model.tracing == "memory" else None
+                    unread = self._unread if model.is_transcript else None
                     unasked: list[ToolResult] = []
                     self._compare(model, calls_in_history(model.history, unread, unasked), self._statuses)
                     self._unasked += unasked
@@ -102,6 +102,10 @@ class CallHistory:
         is_step = model.tracing == "memory" and model.dialect == BY_SHAPE
         if is_step:
             before = [one for one in before if one.id is not None or _overlap(one.model, model)]
+        is_loop = model.tracing == "loop"
+        is_beside_others = is_loop and any(_overlap(one.model, model) for one in before)
+        if is_loop:
+            before = []
         matched = _matches(history, before, only_by_id=is_step)
         last = max((at for at, call in enumerate(history) if call.status is not None), default=-1)
         for at, (call, known) in enumerate(zip(history, matched, strict=True)):
@@ -116,6 +120,8 @@ class CallHistory:
             if known is not None and (known.id == call.id is not None or call.ran_with is not None):
                 _complete(known, call)
         places = self._places_in(model, history, before, matched)
+        if is_beside_others:
+            places = [_ANYWHERE] * len(history)
         for at, call in enumerate(history):
             if matched[at] is None and call.status is not None:
                 arguments, text = parse_arguments(call.arguments)

@@ -103,7 +103,7 @@ def calls_without_span(
             request.name, request.id, request.arguments, request.arguments_text, "unset", None,
             _latest_start(request, models, following), 0, None, True, request.turn, request.position,
         )  # fmt: skip
-        if request.model.tracing == "memory" and run.children:
+        if request.model.is_transcript and run.children:
             call.start_ns = 0  # a transcript has no times, and agents inside called tools of their own meanwhile
         call.resource = request.model.resource
         if named := agents.get(request.name):  # an agent given to another as a tool, with no span for the tool

@@ -55,7 +55,7 @@ def _are_in_order_of_spans(calls: Sequence[DraftCall]) -> bool:
 
 def _is_whole(run: RunSpans, calls: Sequence[DraftCall]) -> bool:
     """Whether the models' answers were captured, each call is one that they asked for, and the last asked for none."""
-    models = [model for model in run.models if model.tracing != "memory"]
+    models = [model for model in run.models if not model.is_transcript]
     if not all(map(_is_by_shape, models)):
         # Beside requests in a known convention, one read by shape counts for what it says, if it says anything.
         models = [model for model in models if model.has_output or not _is_by_shape(model)]

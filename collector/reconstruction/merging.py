@@ -86,7 +86,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         _doubt_asked_inside(run, calls, requested)
         _doubt_unasked(run, calls, requested)
         run.turns_are_ordered = run.turns_are_ordered and not were_asked_at_once(requested, run.asked_inside)
-        if any(model.tracing == "memory" for model in models):
+        if any(model.is_transcript for model in models):
             run.has_unrecorded_calls |= history.is_partly_unread
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
     elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is AGENT:
@@ -220,7 +220,7 @@ def _are_told(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
 
 def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan]) -> None:
     """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again."""
-    if models[-1].tracing == "memory":  # what it was told is known, and not when
+    if models[-1].is_transcript:  # what it was told is known, and not when
         return
     awaited = None if run.anchor is None else run.anchor.call_id
     pending = {spans[0].span_id for spans in run.executions if spans[-1].is_pending}
@@ -281,7 +281,7 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     Where nothing tells whether they were, calls of the run may be unrecorded.
     """
     first = min([request.model for request in found], key=by_start, default=None)
-    if first is None or first.tracing == "memory":
+    if first is None or first.is_transcript:
         return found
     anchor = run.anchor if run.parent is None else None
     given = calls_in_history(anchor.user_input) if anchor is not None and anchor.user_input else []

@@ -259,7 +259,7 @@ def were_asked_at_once(requested: Iterable[RequestedCall], inside: Collection[by
             and latest_start(model.start_ns) < latest.end_ns
             and model.instrumentation == latest.instrumentation
             and latest.span_id != model.parent_span_id
-            and "memory" not in (model.tracing, latest.tracing)
+            and not (model.is_transcript or latest.is_transcript)
             and (clock_of(model.resource) == clock_of(latest.resource) or not _was_told(model, asked[latest.span_id]))
         ):
             return True

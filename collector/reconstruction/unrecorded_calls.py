@@ -28,7 +28,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     is_complete = not unreadable and not has_unsaid and all(model.output is not None for model in models[:-1])
     if is_complete and not has_failed:
         return False
-    models = [model for model in models if model.tracing != "memory"]
+    models = [model for model in models if not model.is_transcript]
     told = {request.model.span_id: request.model for request in requested if request.is_recorded}
     told |= _told_later([model for model in models if model.span_id not in told], requested, unreadable)
     telling = {request.model.span_id for request in requested if not request.is_recorded}

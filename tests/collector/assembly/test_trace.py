@@ -98,6 +98,14 @@ def test_of_a_conversation_only_the_longest_input_is_kept() -> None:
     assert list(trace.histories) == [hash(beginning)]
 
 
+def test_loops_that_made_the_same_calls_are_two() -> None:
+    trace, loops = opened(), [model(1, "x" * 600), model(2, "x" * 600)]
+    for each in loops:
+        each.tracing = "loop"
+        assert trace.keep_longest_history(each) == 0
+    assert [each.history for each in loops] == ["x" * 600] * 2
+
+
 def test_conversations_of_two_agents_that_begin_alike_are_two() -> None:
     trace, beginning = opened(), "x" * 600
     one, other = beginning + "a" * 200, beginning + "b" * 200

@@ -412,31 +412,92 @@ def test_events_of_an_emitter_below_the_call_they_are_about_are_no_calls() -> No
     )
 
 
-def test_turns_and_results_of_automatic_calling_are_in_the_output_of_its_one_span() -> None:
-    def part(kind: str, **more: Any) -> dict[str, Any]:
-        return {"parts": [{f"function_{kind}": more}], "role": "model" if kind == "call" else "user"}
+def asks_for(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"parts": [{"function_call": {"args": arguments, "name": name}}], "role": "model"}
 
-    told = [
-        {"role": "user", "parts": [{"text": "Pay for order 7."}]},
-        part("call", name="get_order", args={"order": 7}),
-        part("response", name="get_order", response={"result": "4 EUR"}),
-        part("call", name="pay", args={"amount": 4}),
-        part("response", name="pay", response={"error": "card declined"}),
-    ]
-    output = json.dumps({"candidates": [], "automatic_function_calling_history": told}, separators=(",", ":"))
-    flat = {
-        f"message.tool_calls.{at}.tool_call.function.{key}": value
-        for at, (name, arguments) in enumerate([("get_order", '{"order": 7}'), ("pay", '{"amount": 4}')])
-        for key, value in (("name", name), ("arguments", arguments))
+
+def answers_for(name: str, **response: Any) -> dict[str, Any]:
+    return {"parts": [{"function_response": {"parts": None, "name": name, "response": response}}], "role": "user"}
+
+
+def loop(
+    number: int,
+    *told: dict[str, Any],
+    parent: int = 1,
+    at: float = 1,
+    lasting: float = 10,
+    given: str = "Pay.",
+    **last: Any,
+) -> Span:
+    """The span of google-genai's automatic calling (2.34 and 3.6): ``told`` is what it did, ``last`` what it asked for then."""
+    contents = [{"parts": [{"text": given}], "role": "user"}]
+    history = [{"parts": [{"text": given}]}, *told]
+    content = asks_for("pay", **last) if last else {"parts": [{"text": "Done."}], "role": "model"}
+    output = {"candidates": [{"content": content, "index": 0}], "automatic_function_calling_history": history}
+    calls = [message["parts"][0]["function_call"] for message in told if message["role"] == "model"]
+    flat = {f"message.tool_calls.{at}.tool_call.function.name": call["name"] for at, call in enumerate(calls)}
+    if last:
+        flat["llm.output_messages.0.message.tool_calls.0.tool_call.function.name"] = "pay"
+        flat["llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments"] = json.dumps(last)
+    texts = {
+        "input.value": json.dumps({"contents": contents}),
+        "output.value": json.dumps(output, separators=(",", ":")),
     }
+    scope = "openinference.instrumentation.google_genai"
+    return oi("LLM", "GenerateContent", number, parent, at, lasting, attributes={**texts, **flat}, scope=scope)
 
-    run = run_of(oi("LLM", "GenerateContent", 1, attributes={"output.value": output, **flat}))
+
+def test_turns_and_results_of_automatic_calling_are_in_the_output_of_its_one_span() -> None:
+    told = [asks_for("get_order", order=7), answers_for("get_order", result="4 EUR")]
+    run = run_of(loop(2, *told, asks_for("pay", amount=4), answers_for("pay", error="card declined"), parent=0))
 
     assert [(c.name, c.arguments, c.status, c.step) for c in run.trajectory.calls] == [
         ("get_order", {"order": 7}, "ok", 0),
         ("pay", {"amount": 4}, "error", 1),
     ]
     assert doubts(run) == []
+
+
+def test_a_call_that_automatic_calling_left_to_the_application_may_not_have_run() -> None:
+    """It had called as often as it may (`maximum_remote_calls`)."""
+    told = [asks_for("pay", amount=1), answers_for("pay", result="ok"), asks_for("pay", amount=2)]
+    run = run_of(agent_span(), loop(2, *told, answers_for("pay", result="ok"), amount=3))
+
+    calls = [(call.arguments, call.status, call.known_by) for call in run.trajectory.calls]
+    assert calls == [
+        ({"amount": 1}, "ok", "result"),
+        ({"amount": 2}, "ok", "result"),
+        ({"amount": 3}, "unset", "request"),
+    ]
+    assert doubts(run) == ["uncertain_execution", "unobserved_results"]
+
+
+@pytest.mark.parametrize("amount", [4, 5])
+def test_two_loops_of_automatic_calling_made_calls_of_their_own(amount: int) -> None:
+    first = loop(2, asks_for("pay", amount=4), answers_for("pay", result="ok"))
+    second = loop(3, asks_for("pay", amount=amount), answers_for("pay", result="ok"), at=20)
+    run = run_of(agent_span(), first, second)
+
+    assert [call.arguments for call in run.trajectory.calls] == [{"amount": 4}, {"amount": amount}]
+    assert doubts(run) == []
+
+
+@pytest.mark.parametrize("parent", [1, 2], ids=["beside it", "inside it"])
+def test_in_which_order_two_loops_at_once_made_their_calls_nothing_tells(parent: int) -> None:
+    outer = loop(2, asks_for("ask", what="x"), answers_for("ask", result="y"), lasting=30)
+    inner = loop(3, asks_for("pay", amount=4), answers_for("pay", result="ok"), parent=parent, at=10)
+    run = run_of(agent_span(), outer, inner)
+
+    assert (sorted(called(run)), doubts(run)) == (["ask", "pay"], ["uncertain_order"])
+
+
+def test_automatic_calling_goes_on_with_a_conversation_that_ends_with_calls() -> None:
+    before = [asks_for("pay", amount=1), answers_for("pay", result="ok")]
+    again = loop(3, *before, asks_for("pay", amount=2), answers_for("pay", result="ok"), at=20)
+    again.attributes["input.value"] = json.dumps({"contents": [{"parts": [{"text": "Pay."}], "role": "user"}, *before]})
+    run = run_of(agent_span(), loop(2, *before), again)
+
+    assert [call.arguments for call in run.trajectory.calls] == [{"amount": 1}, {"amount": 2}]
 
 
 HAYSTACK_CALL = "ToolCall(tool_name='pay', arguments={'n': 1}, id='c1', extra=None)"
