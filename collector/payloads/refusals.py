@@ -97,6 +97,7 @@ _NAMED: Final = tuple(
         r"^Tool \[([^\s\]]{1,256})\] was not exposed in this turn\b",  # LazyLLM
         rf"^The tool call with name {_NAME}[`'\"]? is not part of the provided tools\b",  # Semantic Kernel
         rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph
+        r"^(?:<tool_use_error>)?(?:Error: )?No such tool available: ([^\s<]{1,256})",  # Claude Code
         # Pydantic AI, Vercel AI SDK, smolagents, and hand-written agent loops
         rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?:[ _](?:name|call))?:? {_NAME}",
         # Google ADK
@@ -109,7 +110,10 @@ _NAMED: Final = tuple(
         rf"^error tool {_NAME}[`'\"]? (?:requires confirmation, please approve or reject|call is rejected)$",
         rf"^missing required argument\(s\) for {_NAME}[`'\"]?: ",  # Upsonic
         rf"^missing required argument '[^']{{1,256}}' for agent {_NAME}$",
-        rf"^permission to (?:use|call|run) {_NAME}[`'\"]? (?:has been|was|is) denied",  # Claude Code
+        # Claude Code: of a human or a mode, of a hook, of its own tools' arguments
+        rf"^permission to (?:use|call|run) {_NAME}[`'\"]? (?:has been|was|is) denied",
+        r"^PreToolUse:(\S{1,256}) hook error: ",
+        rf"^(?:<tool_use_error>)?InputValidationError: {_NAME} failed due to the following issue",
         rf"\b(?:rejected|denied|declined) the (?:tool|function) call for {_NAME}",  # LangChain's human in the loop
         # Pydantic: the model that a framework derives from the tool's parameters is named after the tool
         r"\bvalidation errors? for (?:call\[)?([\w-]{1,256}?)_?(?:args|arguments|params|parameters|input|schema)?\]?\s*\n",
@@ -140,7 +144,8 @@ _POSSIBLE_DENIAL: Final = re.compile(
     r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"
     r"|\b(?:user|human|customer|operator|approver|reviewer|supervisor|manager|admin) (?:has )?"
     r"(?:denied|rejected|declined|cancell?ed)\b"
-    r"|^abandoned$",  # OpenInference for Claude's Agent SDK: it was asked for, and then nothing was heard of it
+    # OpenInference and LangSmith for Claude's Agent SDK: it was asked for, and then nothing was heard of it
+    r"|^abandoned$|^Tool run not completed \(conversation ended\)$",
     re.IGNORECASE,
 )
 

@@ -46,6 +46,9 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Tool call not executed: interrupted",
         "The user doesn't want to proceed with this tool use.",
         "Permission to use drop_all has been denied.",
+        "PreToolUse:drop_all hook error: over the budget of today",
+        "<tool_use_error>Error: No such tool available: drop_all</tool_use_error>",
+        "<tool_use_error>InputValidationError: drop_all failed due to the following issues:\nThe required parameter `all` is",
         "Permission denied because no interactive user response was available. Retry in an interactive session",
         "User rejected the tool call for `drop_all` with id c1",
         "1 validation error for drop_all\nall\n  Field required [type=missing, input_value={}, input_type=dict]",
@@ -111,6 +114,7 @@ def test_failures_of_a_tool_that_ran(message: str) -> None:
         "The transfer was rejected by the user",
         "Not approved by the board: not approved",
         "Abandoned",
+        "Tool run not completed (conversation ended)",
         "The customer declined this.",
     ],
 )
