@@ -219,14 +219,23 @@ def _are_told(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
 
 
 def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan]) -> None:
-    """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again."""
+    """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again.
+
+    Those of which a span was begun to ask for that never ran if the model went on.
+    """
     if models[-1].is_transcript:  # what it was told is known, and not when
         return
     awaited = None if run.anchor is None else run.anchor.call_id
-    pending = {spans[0].span_id for spans in run.executions if spans[-1].is_pending}
+    pending = {spans[0].span_id: spans[-1].tracing for spans in run.executions if spans[-1].is_pending}
     for call in calls if pending or awaited is not None else ():
-        is_pending = call.span_id in pending or (call.id is not None and call.id == awaited)
-        if is_pending and call.executed and call.start_ns > models[-1].start_ns:
+        is_awaited = call.id is not None and call.id == awaited
+        if not call.executed or not (is_awaited or call.span_id in pending):
+            continue
+        if pending.get(call.span_id or b"") == "asked":
+            call.executed = False
+            if not any(call.start_ns < model.start_ns for model in models if model.has_output):
+                call.doubt_execution("its span holds no result, and the model did not go on")
+        elif call.start_ns > models[-1].start_ns:
             call.executed = False
             call.doubt_execution("its span holds no result, and the model was not told one")
             run.is_continued = True  # what it does with the answer is in a trace of its own, or in none

@@ -40,6 +40,8 @@ _TOOL_NAME: Final = "tool.name"  # OpenCode
 _LIVEKIT: Final = "livekit-agents"
 _STRANDS: Final = "strands"
 _OPENAI_AGENTS: Final = ".openai_agents"
+_LOGFIRE_CLAUDE: Final = "logfire.claude_agent_sdk"
+"""It begins the span of a call before anybody may allow that, and ends it with a result or an error, or with the run."""
 _GOOGLE_GENAI: Final = "opentelemetry.instrumentation.google_genai"
 _AI_SDK, _TOOL_TYPE, _OF_PROVIDER = "gen_ai", "gen_ai.tool.type", "extension"
 """Vercel's AI SDK 7: a provider's tool has its result in the answer that calls it, but where it waits for an approval."""
@@ -97,14 +99,7 @@ def read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, TOOL, CONVENTIONS)
     genai_span.name = name
     genai_span.call_id = known_name_of(attributes.get(semconv.TOOL_CALL_ID))
-    genai_span.arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS)
-    if type(genai_span.arguments) is str and genai_span.arguments.startswith(RECORDS):
-        genai_span.arguments, call_id = arguments_of_record(genai_span.arguments)
-        genai_span.call_id = genai_span.call_id or call_id
-    if genai_span.arguments is None and span.events:
-        genai_span.arguments = _arguments_in_events(span)
-    if genai_span.arguments is None:
-        genai_span.arguments = _other_arguments(attributes)
+    _read_arguments(genai_span, span)
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
@@ -114,10 +109,8 @@ def read_tool(span: Span) -> GenAISpan:
         genai_span.status = "error"
     _read_in_words_of_its_own(genai_span, span)
     strands_status = first_value(attributes, _STRANDS_STATUS)
-    # A tool that waits for a human's answer has neither status nor result.
-    genai_span.is_pending = semconv.TOOL_CALL_RESULT not in attributes and (
-        (strands_status is None and span.scope.name.startswith(_STRANDS)) or _lacks_result(genai_span, span)
-    )
+    if semconv.TOOL_CALL_RESULT not in attributes:
+        _note_pending(genai_span, span, strands_status)
     if strands_status == "error":
         _read_failure_of_strands(genai_span, span)
     elif genai_span.status == "error":
@@ -127,12 +120,35 @@ def read_tool(span: Span) -> GenAISpan:
     return genai_span
 
 
+def _read_arguments(call: GenAISpan, span: Span) -> None:
+    call.arguments = span.attributes.get(semconv.TOOL_CALL_ARGUMENTS)
+    if type(call.arguments) is str and call.arguments.startswith(RECORDS):
+        call.arguments, call_id = arguments_of_record(call.arguments)
+        call.call_id = call.call_id or call_id
+    if call.arguments is None and span.events:
+        call.arguments = _arguments_in_events(span)
+    if call.arguments is None:
+        call.arguments = _other_arguments(span.attributes)
+
+
+def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
+    """Note of a call without a result that it waits for a human's answer: one that does has no status either."""
+    is_of_strands = strands_status is None and call.scope.startswith(_STRANDS)
+    call.is_pending = is_of_strands or _lacks_result(call, span)
+    if call.is_pending and call.scope == _LOGFIRE_CLAUDE:
+        call.tracing = "asked"
+
+
 def _lacks_result(call: GenAISpan, span: Span) -> bool:
     """Whether the tracer records the result of each call whose arguments it records, but of one that waits for an approval."""
     if call.status != "unset" or call.arguments is None:
         return False
     scope = call.scope
-    return scope.endswith(_OPENAI_AGENTS) or (scope == _AI_SDK and span.attributes.get(_TOOL_TYPE) == _OF_PROVIDER)
+    return (
+        scope.endswith(_OPENAI_AGENTS)
+        or scope == _LOGFIRE_CLAUDE
+        or (scope == _AI_SDK and span.attributes.get(_TOOL_TYPE) == _OF_PROVIDER)
+    )
 
 
 def _tells_failure(status: Status, span: Span) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, read_tool, run_of, span
+from tests.builders import agent_span, called, doubts, model_span, read_tool, run_of, span, tool_span, user
 
 
 def agents(name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
@@ -140,6 +140,35 @@ def test_an_agent_that_asks_for_chat_completions() -> None:
     # It waits for a human: the function has neither a result nor an error.
     assert (called(run), doubts(run)) == (["(pay)"], ["other_traces", "uncertain_execution"])
     assert run.trajectory.calls[0].id == "c1"
+
+
+@pytest.mark.parametrize(
+    ("result", "went_on", "expected"),
+    [
+        ('[{"type":"text","text":"charged"}]', True, (["charge_card"], [])),
+        (None, True, (["(charge_card)"], [])),
+        (None, False, (["(charge_card)"], ["uncertain_execution"])),
+    ],
+)
+def test_a_call_that_claudes_agent_asked_for_and_nobody_allowed(
+    result: str | None, went_on: bool, expected: tuple[list[str], list[str]]
+) -> None:
+    """Claude Agent SDK 0.2.189: the hook that begins the span is asked before the one that denies the call."""
+    asked = {
+        "role": "assistant",
+        "parts": [{"type": "tool_call", "id": "toolu_1", "name": "charge_card", "arguments": {}}],
+    }
+    made = {"gen_ai.tool.call.result": result} if result is not None else {}
+    scope = "logfire.claude_agent_sdk"
+    answer = {"gen_ai.output.messages": '[{"role":"assistant","parts":[{"type":"text","content":"done"}]}]'}
+    last = model_span(number=4, at=50, input_messages=[user("Pay."), asked], attributes=answer, scope=scope)
+    run = run_of(
+        agent_span(scope=scope),
+        model_span([("toolu_1", "charge_card", {})], 2, at=1, input_messages=[user("Pay.")], scope=scope),
+        tool_span("charge_card", {}, 3, at=20, lasting=900, call_id="toolu_1", attributes=made, scope=scope),
+        *([last] if went_on else []),
+    )
+    assert (called(run), doubts(run)) == expected
 
 
 def magentic(name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
