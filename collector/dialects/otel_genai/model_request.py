@@ -9,6 +9,7 @@ from collector.dialects.otel_genai.span_events import messages_in_events
 from collector.model import semconv
 from collector.model.genai_span import CONVENTIONS, GenAISpan, model_span_of
 from collector.model.span import Span
+from collector.payloads.history import calls_in_history
 from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.values import first_value, name_of, parse_any, parse_json
 
@@ -22,6 +23,8 @@ _ANTHROPIC: Final = (
     "opentelemetry.instrumentation.genai.anthropic",
 )  # fmt: skip
 """Anthropic's clients tell a failure by a flag, for which the conventions' messages have no place."""
+_GOOGLE: Final = "opentelemetry.instrumentation.google_generativeai"
+"""OpenLLMetry (0.62) has one span for all turns in which google-genai calls functions itself, with the last answer alone."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
@@ -40,10 +43,21 @@ def read_model(span: Span) -> GenAISpan:
     is_anthropic = span.scope.name in _ANTHROPIC
     genai_span = model_span_of(span, CONVENTIONS, _without_lost(output) if is_anthropic else output, messages)
     genai_span.tracing = "lossy" if is_anthropic else ""
+    if span.scope.name == _GOOGLE and genai_span.output is None and _may_hide_calls(genai_span, attributes):
+        genai_span.finish = "tool_calls"
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     return genai_span
+
+
+def _may_hide_calls(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
+    """Whether the client was given functions, of which only names are recorded, and the input tells of no call of them."""
+    offered = parse_any(attributes.get(semconv.TOOL_DEFINITIONS))
+    has_functions = isinstance(offered, list) and any(
+        isinstance(one, dict) and one.keys() == {"name"} for one in offered
+    )
+    return has_functions and not calls_in_history(model.history)
 
 
 def _without_lost(output: object) -> object:

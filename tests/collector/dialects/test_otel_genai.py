@@ -649,6 +649,33 @@ def test_what_google_documents_as_a_failure_is_one(returned: str, status: str) -
     assert read_tool(tool_span("book", attributes=current))[3] == "unset"
 
 
+@pytest.mark.parametrize(
+    ("offered", "told", "expected"),
+    [
+        ([{"name": "pay"}], [], ["unrecorded_calls"]),
+        ([{"name": "pay"}], [*OUTPUT, result("c1", "paid")], []),  # it asks once for each turn
+        ([{"function_declarations": [{"name": "pay"}]}], [], []),  # the application calls what it declares
+        ([{"code_execution": {}}], [], []),
+    ],
+)
+def test_openllmetry_hides_what_googles_client_called_itself(
+    offered: list[Any], told: list[dict[str, Any]], expected: list[str]
+) -> None:
+    answer = [{"role": "assistant", "parts": [{"type": "text", "content": "done"}], "finish_reason": "stop"}]
+    asked = span(
+        "generate_content m", 2, 1, at=20, scope="opentelemetry.instrumentation.google_generativeai", status=1,
+        attributes={
+            "gen_ai.operation.name": "generate_content",
+            "gen_ai.input.messages": json.dumps([user("Pay."), *told]),
+            "gen_ai.tool.definitions": json.dumps(offered),
+            "gen_ai.output.messages": json.dumps(answer),
+            "gen_ai.response.finish_reasons": ["stop"],
+        },
+    )  # fmt: skip
+    before = [model_span([("c1", "pay", {"order": 7})], 3, at=1, lasting=5, scope=asked.scope.name)] if told else []
+    assert doubts(run_of(agent_span(), *before, asked)) == expected
+
+
 def streamed(*calls: str, number: int, at: float, told: Sequence[Any] = ()) -> Span:
     """A streamed request of Anthropic's client under OpenLLMetry for JavaScript: of its calls the arguments are lost."""
     parts = [{"type": "tool_call", "id": call, "name": "pay", "arguments": {}} for call in calls]
