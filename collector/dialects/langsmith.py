@@ -23,6 +23,7 @@ from collector.model.genai_span import (
 )
 from collector.model.span import Span
 from collector.payloads.offered_tools import tools_in_request
+from collector.payloads.refusals import Refusal
 from collector.payloads.tool_arguments import tool_arguments
 from collector.payloads.tool_results import failure_in_message
 from collector.payloads.values import first_name, name_of, parse_any
@@ -36,9 +37,11 @@ _METADATA: Final = "langsmith.metadata."
 _LANGCHAIN_AGENT: Final = _METADATA + "lc_agent_name"
 _INTEGRATION: Final = _METADATA + "ls_integration"
 _OPENAI_AGENTS: Final = "openai-agents-sdk"
+_CLAUDE: Final = "claude-agent-sdk"
 _AGENT_TOOLS: Final = "gen_ai.tool.definitions"
 _NOTHING: Final = {"input": None}
 """Of a tool without parameters, or of one whose input is not recorded."""
+_TOLD: Final = "output"
 _CONVERSATION_IDS: Final = tuple(_METADATA + name for name in ("thread_id", "session_id", "conversation_id"))
 
 
@@ -72,6 +75,8 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.arguments = None
     if genai_span.status != "error":
         _read_failure(genai_span, span)
+    if get(_INTEGRATION) == _CLAUDE:
+        _read_failure_of_claude(genai_span, span)
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT))
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     return genai_span
@@ -87,6 +92,16 @@ def _read_failure(genai_span: GenAISpan, span: Span) -> None:
         set_raised(genai_span, span)
     elif (told := failure_in_message(output)) is not None:
         genai_span.status, genai_span.refusal = "error", told.refusal
+
+
+def _read_failure_of_claude(genai_span: GenAISpan, span: Span) -> None:
+    """Reads why a call of Claude's Agent SDK failed: a hook tells the error of one that ran, and only the messages what was
+    said of one that was denied, in whatever words.
+    """
+    set_raised(genai_span, span)
+    told = parse_any(span.attributes.get(_OUTPUT))
+    if genai_span.status == "error" and isinstance(told, Mapping) and _TOLD in told:
+        genai_span.refusal = Refusal()
 
 
 def _read_model(span: Span) -> GenAISpan:

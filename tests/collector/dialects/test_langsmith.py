@@ -115,5 +115,32 @@ def test_an_agent_of_openais_sdk_is_the_chain_that_has_tools() -> None:
     assert (run.agent, called(run), doubts(run)) == ("shop", ["drop"], ["uncertain_execution", "unobserved_results"])
 
 
+@pytest.mark.parametrize("status", [1, 2])
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"error": "card declined"}, (["charge_card"], [])),
+        ({"output": "The manager did not agree to this."}, (["(charge_card)"], [])),
+        ({}, (["charge_card"], ["uncertain_execution"])),
+    ],
+)
+def test_what_claudes_agent_says_of_a_call_that_failed_or_was_denied(
+    told: dict[str, str], expected: tuple[list[str], list[str]], status: int
+) -> None:
+    """Claude Agent SDK 0.2.189 under langsmith 0.15."""
+    words = next(iter(told.values()), "Tool run not completed (conversation ended)")
+    attributes = {
+        "langsmith.metadata.ls_integration": "claude-agent-sdk",
+        "gen_ai.tool.name": "charge_card",
+        "gen_ai.prompt": '{"input":{"amount":500}}',
+        "gen_ai.completion": json.dumps(told),
+    }
+    raised = [("exception", {"exception.type": "Exception", "exception.message": words})]
+    failed = ls("tool", "charge_card", 2, 1, attributes=attributes, status=status, events=raised)
+    run = run_of(ls("chain", "claude.conversation", 1, lasting=90), failed)
+    assert (called(run), doubts(run)) == expected
+    assert run.trajectory.calls[0].status == "error"
+
+
 def test_an_input_of_nothing_is_no_argument() -> None:
     assert read_tool(ls("tool", "list", 2, 1, attributes={"gen_ai.prompt": '{"input":null}'}))[2] is None
