@@ -18,6 +18,7 @@ from collector.model.genai_span import (
     GenAISpan,
     Role,
     context_span_of,
+    doubt_failure,
     doubt_start,
     genai_span_of,
     model_span_of,
@@ -109,6 +110,10 @@ _PIPECAT: Final = "openinference.instrumentation.pipecat"
 """It ends all spans well. A handler has no other way to tell a failure than its result (Pipecat 1.x)."""
 _ADK: Final = "openinference.instrumentation.google_adk"
 """It ends the spans of tools well, also of one whose error a callback answered, or that answered with an error (1.0)."""
+_CLAUDE: Final = "openinference.instrumentation.claude_agent_sdk"
+"""It ends the span of a call that the application denied in its own words like one that failed with these."""
+_EXIT_CODE: Final = "Exit code "
+"""Begins the words for a command of a shell that ran and failed."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _ADK_SCOPE, _ADK_AGENT = "gcp.vertex.agent", "invoke_agent "
 """The span on which it writes all requests of a run of ADK 2.13, one over the other: the calls of several answers are mixed,
@@ -179,6 +184,8 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.refusal = genai_span.refusal._replace(is_ruled_out=genai_span.refusal.is_of_arguments)
     if genai_span.status == "error" and _OUTPUT in span.attributes and not were_recorded:
         doubt_start(genai_span)
+    if genai_span.scope == _CLAUDE and not span.status_message.startswith(_EXIT_CODE):
+        doubt_failure(genai_span)
     return genai_span
 
 

@@ -412,6 +412,36 @@ def test_events_of_an_emitter_below_the_call_they_are_about_are_no_calls() -> No
     )
 
 
+@pytest.mark.parametrize(
+    ("tool", "words", "expected"),
+    [
+        ("charge_card", "The manager did not agree to this.", (["charge_card"], ["uncertain_execution"])),
+        ("charge_card", "PreToolUse:charge_card hook error: over the budget", (["(charge_card)"], [])),
+        (
+            "get_wether",
+            "<tool_use_error>Error: No such tool available: get_wether</tool_use_error>",
+            (["(get_wether)"], []),
+        ),
+        ("Bash", "Exit code 3", (["Bash"], [])),
+    ],
+)
+def test_a_failed_call_of_claudes_agent_may_have_been_denied(
+    tool: str, words: str, expected: tuple[list[str], list[str]]
+) -> None:
+    """Claude Agent SDK 0.2.189. Its application denies a call in words of its own."""
+    scope = "openinference.instrumentation.claude_agent_sdk"
+    attributes = {
+        "tool.name": tool,
+        "tool.id": "toolu_1",
+        "input.value": '{"amount": 5}',
+        "tool.parameters": '{"amount": 5}',
+    }
+    raised = [("exception", {"exception.type": "Exception", "exception.message": words})]
+    failed = oi("TOOL", tool, 2, 1, 10, attributes=attributes, events=raised, status=2, message=words, scope=scope)
+    run = run_of(oi("AGENT", "ClaudeAgentSDK.query", 1, lasting=90, scope=scope), failed)
+    assert (called(run), doubts(run)) == expected
+
+
 def asks_for(name: str, **arguments: Any) -> dict[str, Any]:
     return {"parts": [{"function_call": {"args": arguments, "name": name}}], "role": "model"}
 
