@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
@@ -25,6 +25,7 @@ from collector.model.genai_span import (
     note_graph,
 )
 from collector.model.span import Span
+from collector.payloads.executed_code import CODE, executed_code
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.history import calls_in_history
 from collector.payloads.refusals import (
@@ -278,12 +279,9 @@ def _read_model(span: Span) -> GenAISpan:
     output = get(_OUTPUT)
     if span.scope.name == _ADK_SCOPE and span.name.startswith(_ADK_AGENT):
         return _read_requests_of_adk(span, output)
-    calls: object = flattened_calls(span.attributes)
+    calls: object = _calls_in_answer(span.attributes, output, span.scope.name)
     if calls is None and type(output) is str and any(marker in output for marker in _CALLS_IN_OUTPUT):
         calls = output
-    if isinstance(calls, list) and span.scope.name in _WITHOUT_EMPTY and output:
-        for call in calls:
-            call.setdefault("arguments", "")
     genai_span = model_span_of(span, NAME, calls, get(_INPUT))
     # An answer without calls is in `output.value` alone. It was captured all the same.
     genai_span.has_output = genai_span.has_output or bool(output)
@@ -297,6 +295,17 @@ def _read_model(span: Span) -> GenAISpan:
     return genai_span
 
 
+def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) -> list[dict[str, Any]] | None:
+    """Returns the calls that an answer asked for, after those of code that its provider ran; None if there are none."""
+    calls = flattened_calls(attributes)
+    if calls is not None and scope in _WITHOUT_EMPTY and output:
+        for call in calls:
+            call.setdefault("arguments", "")
+    if type(output) is str and CODE in output:
+        return [*executed_code(output), *(calls or ())] or None
+    return calls
+
+
 def _read_loop(genai_span: GenAISpan, span: Span, output: str) -> None:
     """Reads the one span of all turns: the history in its output has them and their results, its answer what it left to others.
 
@@ -306,7 +315,7 @@ def _read_loop(genai_span: GenAISpan, span: Span, output: str) -> None:
     genai_span.tracing = "memory" if given is not None and calls_in_history(given) else "loop"
     genai_span.history = "{" + output[output.index(_AUTOMATIC_CALLS) :]
     answer = {key: value for key, value in span.attributes.items() if key.startswith(_ANSWER)}
-    genai_span.output = flattened_calls(answer)
+    genai_span.output = _calls_in_answer(answer, output, span.scope.name)
 
 
 def _read_requests_of_adk(span: Span, output: object) -> GenAISpan:

@@ -530,6 +530,35 @@ def test_automatic_calling_goes_on_with_a_conversation_that_ends_with_calls() ->
     assert [call.arguments for call in run.trajectory.calls] == [{"amount": 1}, {"amount": 2}]
 
 
+@pytest.mark.parametrize("calling", [{}, {"automatic_function_calling_history": []}])
+def test_code_that_geminis_provider_ran_is_in_the_output_alone(calling: dict[str, Any]) -> None:
+    parts = [
+        {"executable_code": {"code": "1/0", "language": "PYTHON", "id": "x1"}},
+        {"code_execution_result": {"outcome": "OUTCOME_FAILED", "output": "ZeroDivisionError", "id": "x1"}},
+        {"executable_code": {"code": "print(4)", "language": "PYTHON"}},
+        {"code_execution_result": {"outcome": "OUTCOME_OK", "output": "4\n"}},
+        {"text": "It is 4"},
+    ]
+    output = json.dumps(
+        {"candidates": [{"content": {"parts": parts, "role": "model"}}], **calling}, separators=(",", ":")
+    )
+    flat = {"llm.output_messages.0.message.contents.0.message_content.text": "It is 4", "output.value": output}
+    scope = "openinference.instrumentation.google_genai"
+    run = run_of(agent_span(), oi("LLM", "GenerateContent", 2, 1, attributes=flat, scope=scope))
+
+    assert [(call.name, call.arguments, call.status) for call in run.trajectory.calls] == [
+        ("code_execution", {"code": "1/0", "language": "PYTHON"}, "error"),
+        ("code_execution", {"code": "print(4)", "language": "PYTHON"}, "ok"),
+    ]
+    assert doubts(run) == []
+
+
+@pytest.mark.parametrize("output", ["{", '{"candidates":[]}', '{"candidates":[{"content":{"parts":[7]}}]}'])
+def test_no_code_in_other_outputs(output: str) -> None:
+    attributes = {"output.value": output[:-1] + ',"note":"","executable_code":{}}'}
+    assert called(run_of(oi("LLM", "GenerateContent", 1, attributes=attributes))) == []
+
+
 HAYSTACK_CALL = "ToolCall(tool_name='pay', arguments={'n': 1}, id='c1', extra=None)"
 HAYSTACK_RUN = [
     "ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='Pay.')], _name=None, _meta={})",
