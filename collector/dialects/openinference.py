@@ -73,15 +73,19 @@ _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 _LANGCHAIN_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 
 _ANSWER: Final = "llm.output_messages."
-_OUTPUT_PREFIXES: Final = (_ANSWER, "message.tool_calls.")
+_OF_LOOP: Final = "message.tool_calls."
+_OUTPUT_PREFIXES: Final = (_ANSWER, _OF_LOOP)
 _EVENT: Final = "target"
 _EVENT_PATH: Final = "metadata.path"
 _EVENT_OF_BEEAI: Final = re.compile(
     r"^(?:agent|tool)\..+\.(?:start|update|partial_update|success|finish|error|retry|final_answer)$"
 )
 """Instrumentors of BeeAI record events of its emitter as spans: older ones all of them, several of one call."""
-_AUTOMATIC_CALLS: Final = '"automatic_function_calling_history":['
+_AUTOMATIC: Final = "automatic_function_calling_history"
+_AUTOMATIC_CALLS: Final = re.compile(rf'"{_AUTOMATIC}": ?\[(?=\{{)')
 """In the output of google-genai, which calls tools and its model again until none is requested."""
+_BEGINNING: Final = 64
+"""How much of its history tells where it begins anew: a stream has it once for each turn, one after the other."""
 _CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
 """In outputs that hold calls in the framework's own form alone: Mastra 0.x, DSPy."""
 _CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")
@@ -290,7 +294,7 @@ def _read_model(span: Span) -> GenAISpan:
         genai_span.finish = "tool_calls"
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
-    if type(output) is str and _AUTOMATIC_CALLS in output and len(output) <= MAX_TEXT:
+    if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:
         _read_loop(genai_span, span, output)
     return genai_span
 
@@ -311,11 +315,16 @@ def _read_loop(genai_span: GenAISpan, span: Span, output: str) -> None:
 
     The history begins with what the loop was given, which may end with calls that were made before.
     """
+    begun = _AUTOMATIC_CALLS.search(output)
+    if begun is None:
+        return
     given = genai_span.history
     genai_span.tracing = "memory" if given is not None and calls_in_history(given) else "loop"
-    genai_span.history = "{" + output[output.index(_AUTOMATIC_CALLS) :]
+    beginning = output[begun.end() : begun.end() + _BEGINNING]
+    genai_span.history = f'{{"{_AUTOMATIC}":[' + output[output.rindex(beginning) :]
     answer = {key: value for key, value in span.attributes.items() if key.startswith(_ANSWER)}
-    genai_span.output = _calls_in_answer(answer, output, span.scope.name)
+    is_streamed = not any(key.startswith(_OF_LOOP) for key in span.attributes)  # its answer has all calls
+    genai_span.output = None if is_streamed else _calls_in_answer(answer, output, span.scope.name)
 
 
 def _read_requests_of_adk(span: Span, output: object) -> GenAISpan:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from collector.payloads.tool_results import BY_PROVIDER
 from collector.payloads.values import name_of, parse_any
 
-CODE: Final = '"executable_code":{'
+CODE: Final = '"executable_code"'
 """In an answer with such a part."""
 _TOOL: Final = "code_execution"
 _CALL, _RESULT = "executable_code", "code_execution_result"

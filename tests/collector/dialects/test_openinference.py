@@ -530,6 +530,27 @@ def test_automatic_calling_goes_on_with_a_conversation_that_ends_with_calls() ->
     assert [call.arguments for call in run.trajectory.calls] == [{"amount": 1}, {"amount": 2}]
 
 
+def test_a_stream_has_the_history_of_automatic_calling_once_for_each_turn() -> None:
+    asked = {"parts": [{"text": "Pay for order 7."}]}
+    first = [asked, asks_for("get_order", order=7), answers_for("get_order", result="4 EUR")]
+    history = [*first, *first, asks_for("pay", amount=4), answers_for("pay", error="card declined")]
+    calls = [message["parts"][0] for message in history[4::2]]
+    flat = {
+        f"llm.output_messages.0.message.tool_calls.{at}.tool_call.function.name": call["function_call"]["name"]
+        for at, call in enumerate(calls)
+    }
+    output = {"candidates": [{"content": {"parts": calls}}], "automatic_function_calling_history": history}
+    scope = "openinference.instrumentation.google_genai"
+    attributes = {"output.value": json.dumps(output), **flat}
+    run = run_of(agent_span(), oi("LLM", "AsyncGenerateContentStream", 2, 1, attributes=attributes, scope=scope))
+
+    assert [(c.name, c.arguments, c.status, c.step) for c in run.trajectory.calls] == [
+        ("get_order", {"order": 7}, "ok", 0),
+        ("pay", {"amount": 4}, "error", 1),
+    ]
+    assert doubts(run) == []
+
+
 @pytest.mark.parametrize("calling", [{}, {"automatic_function_calling_history": []}])
 def test_code_that_geminis_provider_ran_is_in_the_output_alone(calling: dict[str, Any]) -> None:
     parts = [
