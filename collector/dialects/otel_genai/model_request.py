@@ -10,6 +10,7 @@ from collector.model import semconv
 from collector.model.genai_span import CONVENTIONS, GenAISpan, model_span_of
 from collector.model.span import Span
 from collector.payloads.history import calls_in_history
+from collector.payloads.messages import tool_call_parts
 from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.values import first_value, name_of, parse_any, parse_json
 
@@ -23,6 +24,8 @@ _ANTHROPIC: Final = (
     "opentelemetry.instrumentation.genai.anthropic",
 )  # fmt: skip
 """Anthropic's clients tell a failure by a flag, for which the conventions' messages have no place."""
+_GOOGLE_OFFICIAL: Final = "opentelemetry.instrumentation.google_genai"
+"""It joins all answers of a stream in which google-genai calls functions itself (1.3b0); each of these leaves a span."""
 _GOOGLE: Final = "opentelemetry.instrumentation.google_generativeai"
 """OpenLLMetry (0.62) has one span for all turns in which google-genai calls functions itself, with the last answer alone."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
@@ -43,12 +46,25 @@ def read_model(span: Span) -> GenAISpan:
     is_anthropic = span.scope.name in _ANTHROPIC
     genai_span = model_span_of(span, CONVENTIONS, _without_lost(output) if is_anthropic else output, messages)
     genai_span.tracing = "lossy" if is_anthropic else ""
+    if span.scope.name == _GOOGLE_OFFICIAL and _is_joined(output, attributes):
+        genai_span.output = None
     if span.scope.name == _GOOGLE and genai_span.output is None and _may_hide_calls(genai_span, attributes):
         genai_span.finish = "tool_calls"
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     return genai_span
+
+
+def _is_joined(output: object, attributes: Mapping[str, Any]) -> bool:
+    """Whether one message was made of several answers, each of which ended for a reason, and the last without a call."""
+    reasons = first_value(attributes, semconv.FINISH_REASONS)
+    if not isinstance(reasons, (list, tuple)) or len(reasons) < 2:
+        return False
+    messages = parse_any(output)
+    only = messages[0] if isinstance(messages, list) and len(messages) == 1 else None
+    parts = only.get("parts") if isinstance(only, dict) else None
+    return isinstance(parts, list) and bool(parts) and not tool_call_parts(parts[-1:])
 
 
 def _may_hide_calls(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:

@@ -676,6 +676,26 @@ def test_openllmetry_hides_what_googles_client_called_itself(
     assert doubts(run_of(agent_span(), *before, asked)) == expected
 
 
+@pytest.mark.parametrize(("reasons", "expected"), [(["stop"] * 3, [0, 1]), (["stop"], [0, 0])])
+def test_a_stream_of_automatic_calling_joins_answers_that_followed_one_another(
+    reasons: list[str], expected: list[int]
+) -> None:
+    scope = "opentelemetry.instrumentation.google_genai"
+    parts = [
+        {"type": "tool_call", "id": "get_0", "name": "get", "arguments": {"order": 7}},
+        {"type": "tool_call", "id": "pay_1", "name": "pay", "arguments": {"amount": 4}},
+        {"type": "text", "content": "done"},
+    ]
+    told = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts, "finish_reason": "stop"}])}
+    run = run_of(
+        agent_span(),
+        model_span((), 2, lasting=90, scope=scope, attributes={"gen_ai.response.finish_reasons": reasons, **told}),
+        tool_span("get", {"order": 7}, 3, 2, at=20, lasting=5, scope=scope),
+        tool_span("pay", {"amount": 4}, 4, 2, at=60, lasting=5, scope=scope),
+    )
+    assert ([call.step for call in run.trajectory.calls], called(run), doubts(run)) == (expected, ["get", "pay"], [])
+
+
 def streamed(*calls: str, number: int, at: float, told: Sequence[Any] = ()) -> Span:
     """A streamed request of Anthropic's client under OpenLLMetry for JavaScript: of its calls the arguments are lost."""
     parts = [{"type": "tool_call", "id": call, "name": "pay", "arguments": {}} for call in calls]
