@@ -27,7 +27,6 @@ from collector.model.genai_span import (
 from collector.model.span import Span
 from collector.payloads.executed_code import CODE, executed_code
 from collector.payloads.flattened_attributes import flattened_calls
-from collector.payloads.history import calls_in_history
 from collector.payloads.refusals import (
     MAX_CHARS,
     Refusal,
@@ -84,6 +83,8 @@ _EVENT_OF_BEEAI: Final = re.compile(
 _AUTOMATIC: Final = "automatic_function_calling_history"
 _AUTOMATIC_CALLS: Final = re.compile(rf'"{_AUTOMATIC}": ?\[(?=\{{)')
 """In the output of google-genai, which calls tools and its model again until none is requested."""
+_GIVEN: Final = '"function_call"'
+"""In an input that holds earlier calls; the user's words after them have no role in its history."""
 _BEGINNING: Final = 64
 """How much of its history tells where it begins anew: a stream has it once for each turn, one after the other."""
 _CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
@@ -313,13 +314,13 @@ def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) 
 def _read_loop(genai_span: GenAISpan, span: Span, output: str) -> None:
     """Reads the one span of all turns: the history in its output has them and their results, its answer what it left to others.
 
-    The history begins with what the loop was given, which may end with calls that were made before.
+    The history begins with what the loop was given, which may hold calls that were made before.
     """
     begun = _AUTOMATIC_CALLS.search(output)
     if begun is None:
         return
     given = genai_span.history
-    genai_span.tracing = "memory" if given is not None and calls_in_history(given) else "loop"
+    genai_span.tracing = "memory" if type(given) is str and _GIVEN in given else "loop"
     beginning = output[begun.end() : begun.end() + _BEGINNING]
     genai_span.history = f'{{"{_AUTOMATIC}":[' + output[output.rindex(beginning) :]
     answer = {key: value for key, value in span.attributes.items() if key.startswith(_ANSWER)}

@@ -530,6 +530,20 @@ def test_automatic_calling_goes_on_with_a_conversation_that_ends_with_calls() ->
     assert [call.arguments for call in run.trajectory.calls] == [{"amount": 1}, {"amount": 2}]
 
 
+def test_a_chat_gives_automatic_calling_what_was_called_before() -> None:
+    """google-genai 1.75, whose history has the words of the user without a role."""
+    before = [asks_for("pay", amount=1), answers_for("pay", result="ok")]
+    more = [*before, {"parts": [{"text": "Again."}]}]
+    given = [{"parts": [{"text": "Pay."}], "role": "user"}, *before, {"parts": [{"text": "Again."}], "role": "user"}]
+    history = [{"parts": [{"text": "Pay."}]}, *more, asks_for("pay", amount=1), answers_for("pay", result="ok")]
+    again = loop(3, *before, at=20)
+    again.attributes["input.value"] = json.dumps({"contents": given})
+    output = {"candidates": [], "automatic_function_calling_history": history}
+    again.attributes["output.value"] = json.dumps(output, separators=(",", ":"))
+    run = run_of(agent_span(), loop(2, *before), again)
+    assert called(run) == ["pay", "pay"]
+
+
 def test_a_stream_has_the_history_of_automatic_calling_once_for_each_turn() -> None:
     asked = {"parts": [{"text": "Pay for order 7."}]}
     first = [asked, asks_for("get_order", order=7), answers_for("get_order", result="4 EUR")]
