@@ -18,9 +18,9 @@ from collector.model.genai_span import (
     context_span_of,
     genai_span_of,
     model_span_of,
-    note_graph,
     set_raised,
 )
+from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.payloads.offered_tools import tools_in_request
 from collector.payloads.refusals import Refusal

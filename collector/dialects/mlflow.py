@@ -15,8 +15,8 @@ from collector.model.genai_span import (
     context_span_of,
     genai_span_of,
     model_span_of,
-    note_graph,
 )
+from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.payloads.tool_results import failure_in_message
 from collector.payloads.values import find_text, first_name, name_of, parse_any

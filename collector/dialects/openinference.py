@@ -22,8 +22,8 @@ from collector.model.genai_span import (
     doubt_start,
     genai_span_of,
     model_span_of,
-    note_graph,
 )
+from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.payloads.executed_code import CODE, executed_code
 from collector.payloads.flattened_attributes import flattened_calls

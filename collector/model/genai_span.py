@@ -34,7 +34,6 @@ AI_SDK: Final = ("ai", "gen_ai")
 _OPENINFERENCE: Final = "openinference.span.kind"
 _OUTPUT: Final = "output.value"
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial
-_LANGCHAIN_AGENTS: Final = ("langchain_create_agent", "deepagents")
 MAX_EVENTS: Final = 16
 """How many events of a span are looked at for what was raised."""
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most spans keep none
@@ -387,16 +386,6 @@ def context_span_of(
     genai_span.conversation_id = conversation_id
     genai_span.attributes = context_attributes(span)
     return genai_span
-
-
-def note_graph(genai_span: GenAISpan, span: Span, integration: str | None) -> None:
-    """Note of a run of LangGraph whether all its tools leave spans. ``integration`` is what its metadata says: the graphs of
-    LangChain's own agents call tools in one way, which tracers of its callbacks see.
-    """
-    if integration in _LANGCHAIN_AGENTS:
-        genai_span.tracing = genai_span.tracing or "complete"
-    elif integration == "langgraph" or span.name == "LangGraph":
-        genai_span.tracing = genai_span.tracing or "graph"
 
 
 def context_attributes(span: Span) -> dict[str, Any]:

@@ -11,12 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from collector.checkpoints import checkpoint
-from collector.model.genai_span import AGENT, BY_SHAPE, GenAISpan
+from collector.model.genai_span import AGENT, GenAISpan
 from collector.payloads.history import calls_in_history
-from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import resumes_run
-from collector.payloads.values import parse_arguments
 from collector.reconstruction.call_history import CallHistory
 from collector.reconstruction.calls_without_span import (
     accept_repeated,
@@ -26,15 +24,12 @@ from collector.reconstruction.calls_without_span import (
     requested_in_transcript,
 )
 from collector.reconstruction.drafts import (
-    ONLY_ATTRIBUTES,
     DraftCall,
     RunSpans,
     by_start,
-    clock_of,
-    is_broken,
-    is_of_parser,
 )
 from collector.reconstruction.duplicates import without_steps
+from collector.reconstruction.executions import merged_execution
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, assign_responses, match
 from collector.reconstruction.requested_calls import (
@@ -46,7 +41,6 @@ from collector.reconstruction.requested_calls import (
     were_asked_at_once,
 )
 from collector.reconstruction.unrecorded_calls import has_unrecorded_calls
-from scorers.trajectory import Status
 
 
 def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
@@ -118,7 +112,7 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
     """Returns the calls that spans show: the run's own, and those that may be its own or another's."""
     # The usual case needs none of the tests of `_named`.
     executions = run.executions if all(map(_is_usual, run.executions)) else _named(run)
-    calls = [_merge_execution(spans) for spans in executions]
+    calls = [merged_execution(spans) for spans in executions]
     _accept_texts(run, calls)
     for disputed in run.disputed:
         disputed_calls = merge_calls(disputed, KnownCalls())
@@ -325,79 +319,3 @@ def _goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> boo
     # One that names neither may be all there is: a program that asks a model once which tool to use.
     is_part = model.agent is not None or model.conversation_id is not None
     return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"
-
-
-def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
-    """Returns one call from the spans that record it, outermost first: an inner one supplies what the outer one lacks."""
-    outer = spans[0]
-    if len(spans) > 2 and outer.status != "error":
-        spans = _without_repeated(spans)
-    arguments, text = parse_arguments(outer.arguments)
-    name = outer.name
-    if name is None:
-        name = next((span.name for span in spans if span.name is not None), "")
-    # Models request a tool without the white space that some spans have around its name.
-    name = name.strip() or name
-    call = DraftCall(
-        name, outer.call_id, arguments, text, outer.status, outer.error_type,
-        outer.start_ns, outer.end_ns, outer.span_id, resource=outer.resource,
-    )  # fmt: skip
-    if outer.refusal is not None or len(spans) > 1:
-        refusals = [span.refusal for span in spans if span.refusal is not None]
-        told = [one for one in refusals if not one.is_untold]
-        if told or len(refusals) < sum(span.status == "error" for span in spans):  # another says why it failed
-            refusals = told
-        # Of two instrumentations one may know what the tool takes.
-        refusal = next((one for one in refusals if not one.is_of_arguments), next(iter(refusals), None))
-        refused = refuses(refusal, name)
-        call.executed, call.refusal = refused != "yes", refusal
-        if refused == "maybe":
-            call.executed = refusal is not None and not refusal.is_likely
-            call.doubt_execution("its error may be a refusal: of a human, or of arguments that do not fit the tool")
-    if call.executed and call.status == "error" and is_broken(text):
-        if is_of_parser(call.error_type):
-            call.executed, call.doubt = False, None
-        else:
-            call.doubt_execution("its arguments are no JSON, which may be why it failed")
-    if outer.tracing == "guessed" and all(span.tracing == "guessed" for span in spans):
-        call.doubt_execution(ONLY_ATTRIBUTES)
-    if len(spans) > 1:
-        _fill_in(call, spans[1:])
-    call.is_silent = outer.tracing == "text" or (call.status == "unset" and _are_silent(spans))
-    return call
-
-
-def _are_silent(spans: Sequence[GenAISpan]) -> bool:
-    """Whether none of a call's spans would say that it failed; those in unknown words say it no more than those inside."""
-    return any(span.tracing == "told" for span in spans) and all(
-        span.tracing == "told" or (span.dialect == BY_SHAPE and not span.tracing) for span in spans
-    )
-
-
-def _fill_in(call: DraftCall, inner_spans: Iterable[GenAISpan]) -> None:
-    """Take what the outermost span of a call lacks from the spans inside."""
-    inner_status: Status = "unset"
-    for inner in inner_spans:
-        call.id = call.id or inner.call_id
-        if call.arguments is None and inner.arguments is not None:
-            call.arguments, call.arguments_text = parse_arguments(inner.arguments)
-        if inner.status != "unset" and call.status != "error":
-            inner_status = inner.status
-        call.error_type = call.error_type or inner.error_type
-    if inner_status != "unset":
-        # A framework that passes the failure to the model reports success; the last attempt inside has the real status.
-        call.status = inner_status
-
-
-def _without_repeated(spans: Sequence[GenAISpan]) -> Sequence[GenAISpan]:
-    """Returns the spans of a call but for attempts that failed before another began that did not, whatever is around each."""
-    if all(span.status != "error" for span in spans):
-        return spans
-    # By one clock: a server's may put what it did before the request of its client.
-    last = {clock_of(span.resource): span.start_ns for span in sorted(spans, key=by_start) if span.status != "error"}
-    repeated: set[bytes] = set()
-    for span in spans:  # outermost first
-        has_failed = span.status == "error" and 0 < span.end_ns <= last.get(clock_of(span.resource), 0)
-        if has_failed or span.parent_span_id in repeated:
-            repeated.add(span.span_id)
-    return [span for span in spans if span.span_id not in repeated]

@@ -1,0 +1,28 @@
+"""Which runs of LangGraph tell of all their tools."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.model.genai_span import AGENT, genai_span_of
+from collector.model.graphs import note_graph
+from tests.builders import span
+
+
+@pytest.mark.parametrize(
+    ("name", "integration", "expected"),
+    [
+        ("support", "langchain_create_agent", "complete"),
+        ("LangGraph", "deepagents", "complete"),
+        ("support", "langgraph", "graph"),
+        ("LangGraph", None, "graph"),
+        ("support", None, ""),
+    ],
+)
+def test_tools_of_langchains_own_agents_all_leave_spans_and_those_of_a_graph_may_not(
+    name: str, integration: str | None, expected: str
+) -> None:
+    read = span(name, 1)
+    agent = genai_span_of(read, AGENT, "langsmith")
+    note_graph(agent, read, integration)
+    assert agent.tracing == expected
