@@ -53,9 +53,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = get(_TOOL_INPUT)
     if get(_TOOL_ERROR) is True:
         genai_span.status, genai_span.refusal = "error", tool_result(None, get(_TOOL_OUTPUT)).refusal
-        if (
-            _TOOL_OUTPUT not in span.attributes
-        ):  # without content nothing tells a failure from arguments that do not fit
+        # Without content nothing tells a failure from arguments that do not fit.
+        if _TOOL_OUTPUT not in span.attributes:
             doubt_failure(genai_span)
     return genai_span
 

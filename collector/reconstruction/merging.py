@@ -23,11 +23,7 @@ from collector.reconstruction.calls_without_span import (
     doubt_corrected,
     requested_in_transcript,
 )
-from collector.reconstruction.drafts import (
-    DraftCall,
-    RunSpans,
-    by_start,
-)
+from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
 from collector.reconstruction.duplicates import without_steps
 from collector.reconstruction.executions import merged_execution
 from collector.reconstruction.known_calls import KnownCalls
