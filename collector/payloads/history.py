@@ -40,7 +40,7 @@ class HistoryCall:
     """Calls of one turn are told before the results of any of them. -1 where nothing tells the turn."""
     status: ResultStatus | None = None
     """None if the input holds no result."""
-    ran_with: object = None
+    ran_with: Any = None
     """The arguments with which it ran, if its result repeats them."""
 
 

@@ -72,7 +72,7 @@ class ToolResult(NamedTuple):
     """The tool that it names."""
     is_open: bool = False
     """It has a status that may be its call's, or words that may tell of its failure."""
-    arguments: object = None
+    arguments: Any = None
     """Those with which its call ran, if it repeats them: in Haystack a human may have changed them."""
 
     def status(self, tool_name: str | None) -> ResultStatus:
