@@ -281,7 +281,10 @@ class Service:
             if self._memory.short() and self.grpc is not None:
                 self.grpc.give_up_unfinished()
             if self._memory.has_been_short(_MAX_SHORT) and self.grpc is not None:
-                _log.warning("memory has been short for %.0f s: all gRPC connections are closed", _MAX_SHORT)
+                _log.warning(
+                    "memory has been short for %.0f s: all gRPC connections are closed, since some may hold headers that "
+                    "never end; if it is traffic that takes it, raise memory_limiter.limit_mib", _MAX_SHORT,
+                )  # fmt: skip
                 await self.grpc.drop_connections()
             if self._memory.exceeded():
                 self.pipeline.evict()
