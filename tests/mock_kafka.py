@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -11,6 +12,8 @@ from tests import otlp_data as data
 from tests.waiting import PATIENCE
 
 TOPIC, GROUP = "spans", "rightcall"
+_KEPT = 5 << 20
+"""Bytes of a partition that librdkafka's cluster keeps: of more it deletes the first, read or not."""
 
 
 class Cluster:
@@ -21,11 +24,15 @@ class Cluster:
         (broker,) = self._home.list_topics(timeout=30).brokers.values()
         self.address = f"{broker.host}:{broker.port}"
         self._producer = Producer({"bootstrap.servers": self.address, "message.max.bytes": 8 << 20})
+        self._written = Counter[str]()
 
     def write(self, *spans: Any, value: bytes | None = None, topic: str = TOPIC) -> None:
         """Write one message, keyed by the trace of the first span."""
         key = spans[0].trace_id.hex() if spans else "x"
-        self._producer.produce(topic, data.traces(*spans).SerializeToString() if value is None else value, key)
+        value = data.traces(*spans).SerializeToString() if value is None else value
+        self._written[topic] += len(value)
+        assert self._written[topic] < _KEPT, "chance may write all of it to one partition"
+        self._producer.produce(topic, value, key)
         self._producer.flush(30)
 
     def write_batch(self, *values: bytes, key: str, topic: str = TOPIC) -> None:

@@ -292,14 +292,14 @@ def test_messages_that_wait_for_moments_pause_no_partition(tmp_path: Path, clust
         intake.answer = None
         intake.receiver = receiver = KafkaReceiver(
             KafkaReceiverConfig.model_validate(settings), intake, bench.pipeline, lambda: lambda: True, bench.telemetry,
-            lifetime=1.0, max_buffered=1 << 20,
+            lifetime=1.0, max_buffered=1 << 18,
         )  # fmt: skip
         await receiver.start()
         await until(lambda: len(intake.places) == count)
         await receiver.shutdown()
 
     for _ in range(count):
-        cluster.write(data.span(1, trace_id=os.urandom(16), pad="x" * 100_000), topic="brisk")
+        cluster.write(data.span(1, trace_id=os.urandom(16), pad="x" * 30_000), topic="brisk")
     asyncio.run(main())
     assert paused == {False}
 
@@ -312,7 +312,7 @@ def test_where_nothing_is_taken_no_more_than_so_much_is_read(tmp_path: Path, clu
         # And its cluster takes a member that it lost back when its session is over, after 45 s by default.
         "properties": {"fetch.queue.backoff.ms": 10, "session.timeout.ms": 15_000, "heartbeat.interval.ms": 500},
     }  # fmt: skip
-    limit, count = 1 << 20, 160
+    limit, count, size = 1 << 18, 160, 25_000
 
     async def main() -> None:
         bench, intake = Bench(tmp_path, receivers={"kafka": settings}), FullIntake()
@@ -325,14 +325,14 @@ def test_where_nothing_is_taken_no_more_than_so_much_is_read(tmp_path: Path, clu
         for _ in range(20):  # polls, each of which would read more
             refused = len(intake.received)
             await until(lambda refused=refused: len(intake.received) > refused + 5)
-        assert receiver.buffered < 8 * limit < count * 100_000
+        assert receiver.buffered < 8 * limit < count * size
         intake.answer = None
         # Each of them at least once: a busy machine may take so long that the group begins anew.
         await until(lambda: len(intake.places) == count and receiver.buffered == 0)
         await receiver.shutdown()
 
     for _ in range(count):
-        cluster.write(data.span(1, trace_id=os.urandom(16), pad="x" * 100_000), topic="full")
+        cluster.write(data.span(1, trace_id=os.urandom(16), pad="x" * size), topic="full")
     asyncio.run(main())
 
 
