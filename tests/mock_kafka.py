@@ -26,14 +26,32 @@ class Cluster:
         self._producer = Producer({"bootstrap.servers": self.address, "message.max.bytes": 8 << 20})
         self._written = Counter[str]()
 
-    def write(self, *spans: Any, value: bytes | None = None, topic: str = TOPIC) -> None:
-        """Write one message, keyed by the trace of the first span."""
-        key = spans[0].trace_id.hex() if spans else "x"
+    def write(self, *spans: Any, value: bytes | None = None, topic: str = TOPIC, key: str = "") -> None:
+        """Write one message, keyed by the trace of the first span unless otherwise said."""
+        key = key or (spans[0].trace_id.hex() if spans else "x")
         value = data.traces(*spans).SerializeToString() if value is None else value
         self._written[topic] += len(value)
         assert self._written[topic] < _KEPT, "chance may write all of it to one partition"
         self._producer.produce(topic, value, key)
         self._producer.flush(30)
+
+    def overwrite(self, key: str, topic: str = TOPIC) -> int:
+        """Write spans of no agent to the partition of a key until all else in it is deleted. Returns how many messages."""
+        size, count = 500_000, 2 * _KEPT // 500_000
+        for _ in range(count):
+            span = data.span(1, trace_id=os.urandom(16), pad="x" * size)
+            self._producer.produce(topic, data.traces(span).SerializeToString(), key)
+        self._producer.flush(30)
+        return count
+
+    def commit(self, offset: int, topic: str, group: str, partitions: int = 4) -> None:
+        """Commit an offset of each partition, for a group without members."""
+        consumer = Consumer({"bootstrap.servers": self.address, "group.id": group})
+        try:
+            places = [TopicPartition(topic, number, offset) for number in range(partitions)]
+            consumer.commit(offsets=places, asynchronous=False)
+        finally:
+            consumer.close()
 
     def write_batch(self, *values: bytes, key: str, topic: str = TOPIC) -> None:
         """Write messages as one compressed batch."""

@@ -12,6 +12,7 @@ from typing import Final
 _JOINING: Final = 60_000_000_000  # ns after the start in which a balancer learns of the process
 _LAST_BALANCER: Final = 5_000_000_000  # ns after the first span in which other balancers learn of it too
 _UNSEEN: Final = 100_000_000  # ns at the beginning of a run in which nothing was recorded
+_NEVER: Final = 1 << 63  # ns
 _FLOWING: Final = 5  # traces in that time: a process that joins others takes over a share of their traffic
 
 
@@ -31,7 +32,7 @@ class SeenFrom:
 
     @classmethod
     def topic(cls) -> SeenFrom:
-        """Returns that of a topic which is not read from its beginning: ``began`` says from when on it is."""
+        """Returns that of a topic, which sees all runs, unless ``began`` or ``interrupted`` is called."""
         seen_from = cls(0, 0.0, 0.0)
         seen_from.joins_until(-1)  # no balancer comes into this
         return seen_from
@@ -48,8 +49,12 @@ class SeenFrom:
         self._joined_ns, self._joining = joined_ns, _FLOWING
 
     def began(self, first_ns: int) -> None:
-        """Note when the first message was written; only the first call counts."""
-        self.ready_ns = self.ready_ns or max(0, first_ns)
+        """Note that all messages since then are read."""
+        self.ready_ns = max(0, first_ns)
+
+    def interrupted(self) -> None:
+        """Note that messages are missing: until ``began`` is called, each run may have spans among them."""
+        self.ready_ns = _NEVER
 
     @property
     def latest_ns(self) -> int:

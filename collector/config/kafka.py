@@ -107,7 +107,7 @@ class KafkaReceiverConfig(KafkaClientConfig):
             **self.librdkafka(),
             "group.id": self.group_id,
             "enable.auto.commit": False,
-            "auto.offset.reset": self.initial_offset,
+            "auto.offset.reset": "error",  # else it goes on elsewhere without a word
         }
         # Cooperative: partitions that stay are not revoked, so their open traces are kept.
         # In the newer protocol the brokers assign, and librdkafka refuses the setting.

@@ -17,13 +17,13 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from collector.assembly.seen_from import SeenFrom
 from collector.component import Intake, Rejected
 from collector.config.kafka import KafkaReceiverConfig
 from collector.errors import CollectorError, ConfigError, DecodeError, PermanentError
 from collector.otlp import json
 from collector.otlp.by_trace import trace_ids
-from collector.storage.offsets import Checkpoint, Offsets, Origin, Partition, checkpoint_of
+from collector.storage.offsets import Checkpoint, Offsets, Origin, Partition
+from collector.storage.positions import Positions
 from collector.telemetry.metrics import Telemetry
 from collector.transport.dead_letters import DeadLetters
 from collector.transport.kafka import client_errors, import_kafka
@@ -40,7 +40,6 @@ _BATCH: Final = 50  # messages read at once, however large they are
 _POLL: Final = 0.1  # seconds
 _PATIENCE: Final = 1.0  # seconds that are waited for room before all partitions are paused
 _LOOK: Final = 0.005  # seconds between looks for it
-_CALL: Final = 10.0  # seconds that a question to the brokers may take
 _LEAVE: Final = 5.0  # seconds in which what was made of a partition may be delivered before it moves
 _TURN: Final = 0.01  # seconds for which messages are taken in before others have their turn
 _OVERHEAD: Final = 500  # bytes of a message besides its value
@@ -89,7 +88,7 @@ class KafkaReceiver:
         """
         self._kafka = import_kafka("receivers.kafka")
         self._config, self._intake, self._pipeline, self._mark = config, intake, pipeline, mark
-        self._telemetry, self._lifetime, self._interval = telemetry, lifetime, commit_interval
+        self._telemetry, self._interval = telemetry, commit_interval
         offsets = pipeline.offsets
         assert offsets is not None  # noqa: S101 - the pipeline has the same configuration
         self._offsets = offsets
@@ -101,6 +100,7 @@ class KafkaReceiver:
         self.is_paused, self._max_buffered = False, max_buffered
         self._turn = asyncio.Lock()
         self._stopping = threading.Event()
+        self._positions = Positions(config, lifetime, self._stopping)
         self._thread: threading.Thread | None = None
         self._tasks: list[asyncio.Task[None]] = []
         topic = config.dead_letter_topic
@@ -158,9 +158,12 @@ class KafkaReceiver:
 
     def _hand_over(self, consumer: Consumer, messages: Iterable[Message]) -> None:
         batches: dict[int, list[Message]] = {}
+        out_of_range: list[Message] = []
         for message in messages:
             error = message.error()
-            if error is not None and error.code() != self._kafka.KafkaError._BAD_COMPRESSION:  # noqa: SLF001 - so it is named
+            if error is not None and error.code() == self._kafka.KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - so it is named
+                out_of_range.append(message)
+            elif error is not None and error.code() != self._kafka.KafkaError._BAD_COMPRESSION:  # noqa: SLF001
                 _log.warning("receivers.kafka: %s", error.str())
             elif (number := message.partition()) is not None:
                 batches.setdefault(number, []).append(message)
@@ -168,11 +171,22 @@ class KafkaReceiver:
             # Those of a partition that has just moved are read by its next consumer.
             if (partition := self._owned.get(number)) is not None:
                 self._hand_over_of(consumer, partition, batch)
+        for failure in out_of_range:
+            if (partition := self._owned.get(failure.partition() or 0)) is not None:
+                self._positions.lost(partition, failure)
+        self._positions.go_on(consumer, self._owned)
 
     def _hand_over_of(self, consumer: Consumer, partition: Partition, batch: list[Message]) -> None:
+        deleted = None
+        if partition.sought is not None:
+            found, deleted = self._positions.found(partition, offset_of(batch[0]))
+            if found is not partition:
+                self._leave([self._kafka.TopicPartition(partition.topic, partition.number)])
+                self._own(partition := found)
         where = self._kafka.TopicPartition(partition.topic, partition.number)
         # Cached: it came with the batch.
         read = self._unreadable.sift(batch, lambda: consumer.get_watermark_offsets(where, cached=True)[1])
+        read = read._replace(deleted=deleted)
         self._read += sum(map(_size, read.messages))
         self._loop.call_soon_threadsafe(self._handed.put_nowait, (partition, read))
         if read.seek is not None:
@@ -237,39 +251,15 @@ class KafkaReceiver:
 
     def _on_assign(self, consumer: Consumer, assigned: list[Any]) -> None:
         positions = []
-        for position in self._committed(consumer, assigned):
-            self._unreadable.forget(position.partition)
-            partition = self._begin(consumer, position)
-            self._owned[partition.number] = partition
-            self._loop.call_soon_threadsafe(self._offsets.partitions.append, partition)
+        for partition in self._positions.begin(consumer, assigned):
+            self._own(partition)
             positions.append(self._kafka.TopicPartition(partition.topic, partition.number, partition.begun.begin))
         consumer.incremental_assign(positions)
 
-    def _committed(self, consumer: Consumer, assigned: list[Any]) -> list[Any]:
-        """Returns the partitions with what was committed for them. Asks until that is known: elsewhere traces are torn."""
-        while not self._stopping.is_set():
-            try:
-                found: list[Any] = consumer.committed(assigned, timeout=_CALL)
-            except self._kafka.KafkaException as error:
-                _log.warning("receivers.kafka: committed offsets are not known: %s", error.args[0].str())
-                self._stopping.wait(1.0)
-            else:
-                return found
-        return []
-
-    def _begin(self, consumer: Consumer, position: Any) -> Partition:
-        if position.offset >= 0:
-            checkpoint = checkpoint_of(position.offset, position.metadata)
-            partition = Partition(position.topic, position.partition, checkpoint, self._lifetime)
-            # A trace that was quiet for so long was released unfinished: if it goes on, its beginning is not read again.
-            partition.seen_from, partition.unseen_ns = SeenFrom.topic(), int(self._lifetime * 1e9)
-            return partition
-        low, high = consumer.get_watermark_offsets(position, timeout=_CALL)
-        start = low if self._config.initial_offset == "earliest" else high
-        partition = Partition(position.topic, position.partition, Checkpoint(start, start, start), self._lifetime)
-        if start:  # the first spans of some traces are before it
-            partition.seen_from = SeenFrom.topic()
-        return partition
+    def _own(self, partition: Partition) -> None:
+        self._unreadable.forget(partition.number)
+        self._owned[partition.number] = partition
+        self._loop.call_soon_threadsafe(self._offsets.partitions.append, partition)
 
     def _on_revoke(self, consumer: Consumer, revoked: list[Any]) -> None:
         self._commit(consumer, self._leave(revoked))
@@ -323,6 +313,9 @@ class KafkaReceiver:
         until = self._loop.time() + _TURN
         while True:
             partition, read = await self._handed.get()
+            if read.deleted is not None:
+                self._telemetry.kafka_deleted_messages.inc(read.deleted)
+                partition.interrupted()
             for message in read.messages:
                 await self._take(partition, message)
                 self._taken += _size(message)
@@ -358,12 +351,12 @@ class KafkaReceiver:
         while not partition.revoked:
             if await self._put_aside(batch.failure, DecodeError(batch.reason)):
                 partition.done(batch.end - 1)
+                partition.interrupted()
                 return
 
     async def _take_once(self, partition: Partition, message: Message) -> None:
         value, offset = message.value(), offset_of(message)
-        if partition.seen_from is not None:
-            partition.seen_from.began(1_000_000 * message.timestamp()[1] - partition.unseen_ns)
+        partition.written(1_000_000 * message.timestamp()[1])
         if not isinstance(value, bytes):  # deleted from a compacted topic
             return
         with self._intake.reservation() as room:

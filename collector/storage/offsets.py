@@ -70,13 +70,29 @@ class Partition:
         """Another consumer reads it."""
         self.finished = set[bytes]()
         """Traces that were finished before: what comes of them is forwarded, and not judged again."""
-        self.seen_from: SeenFrom | None = None
-        """Tells what began before the messages that are read; None if nothing can have."""
-        self.unseen_ns = 0
-        """How long before them a run has begun of which others were read."""
+        self.seen_from = SeenFrom.topic()
+        """Tells which runs may have spans in messages that are not read."""
+        self._unseen_ns: int | None = None
+        self.sought: int | None = None
+        """The offset that was not in the topic, until it is known what is read in its place."""
         self._reading: dict[bytes, _Reading] = {}  # in order of the first message
         self._ended: dict[bytes, _Reading] = {}  # finished not long ago, in that order
         self._straddling: list[_Reading] = []  # finished long ago, and the offset may come to be between their messages
+
+    def misses(self, unseen_ns: int = 0) -> None:
+        """Note that messages before the next one are not read: runs that had begun ``unseen_ns`` before it may miss spans."""
+        self._unseen_ns = unseen_ns
+
+    def interrupted(self) -> None:
+        """Note that messages were lost. Which runs may have had spans in them is known once the next one is read."""
+        self.seen_from.interrupted()
+        self.misses()
+
+    def written(self, time_ns: int) -> None:
+        """Note when the next message was written, before it is taken."""
+        if self._unseen_ns is not None:
+            self.seen_from.began(time_ns - self._unseen_ns)
+            self._unseen_ns = None
 
     def done(self, offset: int) -> None:
         """Note that this message needs to be read no more, but for traces that are not finished."""

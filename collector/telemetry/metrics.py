@@ -167,6 +167,10 @@ class Telemetry:
             "Messages taken and not committed: from the first one of the oldest trace that is not finished.",
             "partition",
         )
+        self.kafka_deleted_messages = self._counter(
+            "kafka_deleted_messages",
+            "Messages that the topic deleted before they were read. Runs under way then are incomplete.",
+        )
         self.kafka_moved_traces = self._counter(
             "kafka_moved_traces", "Open traces dropped because another consumer reads their partition again."
         )

@@ -38,6 +38,8 @@ class Sifted(NamedTuple):
     seek: int | None = None
     """Where to read on; None: where it is."""
     left_out: UnreadableBatch | None = None
+    deleted: int | None = None
+    """How many messages before these the topic had deleted unread; None: it had all."""
 
 
 class _Search:

@@ -463,6 +463,13 @@ HEALTH: Sequence[Panel] = (
         ],
     ),
     counter_panel(
+        "rightcall_kafka_deleted_messages_total",
+        "instance",
+        "cps",
+        "Kafka: deleted messages",
+        "Deleted by the topic before they were read; runs under way then are incomplete.",
+    ),
+    counter_panel(
         "rightcall_kafka_moved_traces_total",
         "instance",
         "cps",

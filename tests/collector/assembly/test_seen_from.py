@@ -77,6 +77,16 @@ def test_no_balancer_learns_of_a_process_later_than_a_minute_after_it_is_ready()
     assert not is_torn(joined(*[61.0] * 5), 60.5)
 
 
+def test_after_an_interruption_runs_that_began_before_the_next_message_are_torn() -> None:
+    seen_from = SeenFrom.topic()
+    assert not seen_from.may_miss_beginning(1, 2, 1)
+    seen_from.interrupted()
+    assert seen_from.may_miss_beginning(100 * SECOND, 101 * SECOND, 100 * SECOND)
+    seen_from.began(100 * SECOND)
+    assert not seen_from.may_miss_beginning(100 * SECOND, 101 * SECOND, 100 * SECOND)
+    assert seen_from.may_miss_beginning(100 * SECOND - 1, 101 * SECOND, 100 * SECOND)
+
+
 @pytest.mark.parametrize(("silent", "expected"), [(0.0, False), (0.1, False), (0.101, True)])
 def test_a_run_of_whose_first_100_ms_something_was_recorded_is_whole(silent: float, expected: bool) -> None:
     assert is_torn(joined(*[1.0] * 5), 2, silent=silent) is expected
@@ -106,7 +116,6 @@ def test_no_run_that_began_after_the_latest_moment_is_in_doubt(
 def test_a_topic_is_seen_from_its_first_message_on(first: int) -> None:
     seen_from = SeenFrom.topic()
     seen_from.began(first)
-    seen_from.began(first - 50 * SECOND)
     for _ in range(20):
         seen_from.trace_arrived(CLOCK)
     assert seen_from.latest_ns == first

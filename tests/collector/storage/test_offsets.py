@@ -65,6 +65,20 @@ def messages_of(number: int) -> list[bytes]:
     return [data.traces(span).SerializeToString() for span in [*spans, data.agent(1, trace_id=trace_id)]]
 
 
+def test_only_the_first_message_after_others_that_are_missing_says_from_when_on_runs_are_whole() -> None:
+    partition = Partition("spans", 0, Checkpoint(5, 5, 5), 30.0)
+    partition.written(1_000)
+    assert partition.seen_from.latest_ns == 0
+    partition.misses(100)
+    for written in (1_000, 500, 2_000):
+        partition.written(written)
+        assert partition.seen_from.latest_ns == 900
+    partition.interrupted()
+    assert partition.seen_from.latest_ns > 1 << 62
+    partition.written(3_000)
+    assert partition.seen_from.latest_ns == 3_000
+
+
 def test_an_open_trace_is_read_again_and_what_is_finished_is_not(tmp_path: Path) -> None:
     reader = Reader(tmp_path, [*messages_of(1), *messages_of(2)])
     reader.read(3)
