@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # it is documented there
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -41,6 +41,14 @@ def new_topic(broker: str, partitions: int = PARTITIONS) -> str:
     client = AdminClient({"bootstrap.servers": broker})
     client.create_topics([NewTopic(name, partitions, 1)])[name].result(60)
     return name
+
+
+def delete_all(broker: str, topic: str, partitions: int = PARTITIONS) -> None:
+    """Delete what has been written to a topic so far, as its retention does."""
+    client = AdminClient({"bootstrap.servers": broker})
+    ends = [TopicPartition(topic, number, OFFSET_END) for number in range(partitions)]
+    for deleted in client.delete_records(ends).values():
+        deleted.result(60)
 
 
 def run_of(trace_id: bytes, label: str, began: float, lasting: float) -> list[tuple[float, list[Span]]]:

@@ -97,6 +97,30 @@ def test_a_topic_is_scored_again_from_its_beginning_by_rules_under_trial(broker:
         assert len(sink.records()) == len(agents.truth), "the group that scores live does not notice"
 
 
+def test_no_run_is_judged_without_what_its_topic_deleted_unread(broker: Broker) -> None:
+    topic = lab.new_topic(broker.address)
+    with OtlpSink() as sink, lab.consumer(broker.address, topic, sink) as consumer:
+        agents = lab.Agents(broker.address, topic, RATE)
+        agents.start()
+        wait_for(lambda: len(sink.records()) > 20)
+        assert consumer.stop() == 0
+        begun = len(agents.truth)
+        wait_for(lambda: len(agents.truth) > begun + 60)
+        lab.delete_all(broker.address, topic)
+        consumer.start()
+        before = len(sink.records())
+        wait_for(lambda: len(sink.records()) > before + 60)
+        agents.finish()
+        wait_for(lambda: lab.lag(broker.address, topic) == 0)
+        found = lab.found(sink, agents.truth)
+        assert found.wrong == []
+        assert found.changed == []
+        assert found.unsure
+        assert found.missing
+        assert found.right > 60
+        assert consumer.metric("rightcall_kafka_deleted_messages_total") > 60
+
+
 def nothing(_: Broker, __: Sequence[CollectorProcess]) -> None:
     pass
 

@@ -41,9 +41,7 @@ _IN_GAP = Doubt(
 _EARLY = Doubt("truncated", sentence="it had to be scored before spans that were still on their way could arrive")
 _RUNNING = Doubt("truncated", sentence="spans of it had begun and not ended when it had to be scored")
 _FORCED = frozenset({"evicted", "shutdown", "max_duration"})  # reasons of release for which nothing is waited
-_TORN = Doubt(
-    "torn_trace", sentence="it may have begun before this process saw all of it: spans may be elsewhere or lost"
-)
+_TORN = Doubt("torn_trace", sentence="it may have begun before all of it was seen: spans may be elsewhere or lost")
 
 
 RunningBelow = Callable[[bytes], Collection[bytes]]
