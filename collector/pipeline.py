@@ -115,7 +115,8 @@ class Pipeline:
             assembler, self._conversation_pipeline, self._evaluator, self._hold_queue, self._journal, self._output, clock
         )  # fmt: skip
         self._requests = RequestPipeline(
-            assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._settle, self.offsets
+            assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._settle,
+            refused=self.refused, offsets=self.offsets,
         )  # fmt: skip
         telemetry.traces_open.set_function(lambda: len(assembler))
         telemetry.held_spans.set_function(lambda: self._hold_queue.held_spans)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from collector import dialects
 from collector.assembly.assembler import Assembler, Disposition, Occupied
+from collector.assembly.refused_traces import RefusedTraces
 from collector.assembly.seen_from import SeenFrom
 from collector.clock import Clock
 from collector.component import ExportRequest, Rejected, Signal
@@ -20,6 +21,7 @@ from collector.delivery.hold import HoldQueue
 from collector.errors import DecodeError
 from collector.model.genai_span import AGENT, BY_SHAPE, IGNORED, OTHER, UNREAD, GenAISpan
 from collector.otlp import lazy
+from collector.otlp.by_trace import readable_trace_ids
 from collector.otlp.structure import Envelope, Items, Structure
 from collector.reader import Reader
 from collector.results.redaction import Redaction
@@ -69,7 +71,7 @@ class RequestPipeline:
     seen_from: SeenFrom | None = None
     """From when on the process sees what is sent to it, once that is so; not of the messages of a topic."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it is connected to
         self,
         assembler: Assembler,
         hold_queue: HoldQueue,
@@ -78,10 +80,13 @@ class RequestPipeline:
         telemetry: Telemetry,
         clock: Clock,
         settle: Callable[[float, Occupied], Iterator[None]],
+        *,
+        refused: RefusedTraces,
         offsets: Offsets | None = None,
     ) -> None:
         self._assembler, self._hold_queue, self._journal, self._offsets = assembler, hold_queue, journal, offsets
         self._redaction, self._telemetry, self._clock, self._settle = redaction, telemetry, clock, settle
+        self._refused = refused
 
     def ready(self, seen_from: SeenFrom) -> None:
         """Note from when on the process sees what is sent to it."""
@@ -106,7 +111,7 @@ class RequestPipeline:
     # ---- spans
 
     def _take_traces(self, request: Structure, transport: str, origin: Origin | None) -> Steps:
-        undecodable, receiver = 0, "otlp" if origin is None else "kafka"
+        undecodable, receiver = list[bytes](), "otlp" if origin is None else "kafka"
         for groups in request.slices():
             received = lazy.split(groups, _AGENT_FILTER)
             yield
@@ -117,8 +122,8 @@ class RequestPipeline:
             # Read after the last pause: deadlines count from when the
             # spans are taken, not from when reading them began.
             now, before = self._clock.now(), self._assembler.occupied()
-            rejected = sum(len(read.undecodable) for read in scopes)
-            if rejected < received.span_count:
+            rejected = [read.scope.spans[index] for read in scopes for index in read.undecodable]
+            if len(rejected) < received.span_count:
                 # A request that fits into one slice can leave as the very bytes that came.
                 whole = request.raw if received.span_count == request.items else b""
                 if origin is None:
@@ -126,17 +131,19 @@ class RequestPipeline:
                 else:
                     self._take_slice_of(origin, received, scopes, whole, now)
                 accepted = self._telemetry.child(self._telemetry.receiver_accepted_spans, receiver, transport)
-                accepted.inc(received.span_count - rejected)
+                accepted.inc(received.span_count - len(rejected))
             undecodable += rejected
             # After each slice, not at the end: one request may open 100,000 traces.
             yield from self._settle(now, before)
             yield
         if not undecodable:
             return Rejected()
+        # Nobody sends them again: what is left of their runs would be taken for all of it.
+        self._refused.add(request.raw, readable_trace_ids(undecodable))
         # A partial success would tell the sender that something was accepted.
-        if undecodable == request.items:
+        if len(undecodable) == request.items:
             raise DecodeError("no span of the request could be read")
-        return Rejected(undecodable, "spans that are not OTLP")
+        return Rejected(len(undecodable), "spans that are not OTLP")
 
     def _read_spans(self, scopes: Iterable[lazy.ScopeSpans]) -> Generator[None, None, list[_ReadScope]]:
         read = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Literal
 
 from google.protobuf.message import DecodeError as ProtobufError
@@ -44,6 +44,11 @@ def by_trace(signal: Literal["traces", "logs"], payload: bytes) -> Iterator[tupl
 def trace_ids(signal: Literal["traces", "logs"], request: bytes) -> set[bytes]:
     """Returns the ids of the traces in a request. Raises DecodeError."""
     return {_trace_id(_ID_OF[signal], raw) for _, items in lazy.iter_scopes(request) for raw in items}
+
+
+def readable_trace_ids(spans: Iterable[bytes]) -> set[bytes]:
+    """Returns the trace ids of what is not all a span, as far as they stand where senders write them."""
+    return {_trace_id(_ID_OF["traces"], raw) for raw in spans}
 
 
 def divide(

@@ -31,9 +31,7 @@ _TRUNCATED = Doubt(
     "truncated",
     sentence="its trace has more spans than traces.max_spans, or an earlier part that is no longer remembered",
 )
-_REFUSED = Doubt(
-    "refused_spans", sentence="spans of its trace were refused because of overload, and have not been sent again"
-)
+_REFUSED = Doubt("refused_spans", sentence="spans of its trace were refused, and have not been sent again")
 _IN_GAP = Doubt(
     "refused_spans",
     sentence="spans of it may have been sent and given up by their sender while this process was down, still or without room",

@@ -618,6 +618,7 @@ CONDITIONAL = {
     "kafka_unread_messages": "with receivers.kafka",
     "kafka_uncommitted_messages": "with receivers.kafka",
     "kafka_moved_traces": "with receivers.kafka",
+    "kafka_deleted_messages": "a topic that deleted what was not read",
     "handed_over_traces": "with service.handover, when it stops",
     "runs_unscored": "a run without a verdict",
     "intents": "rules with intents",

@@ -12,8 +12,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.component import ExportRequest, Signal
 from collector.config.model import MemoryLimiterConfig
-from collector.errors import RefusedError, TooLargeError, TooSlowError
+from collector.errors import DecodeError, RefusedError, TooLargeError, TooSlowError
 from collector.in_flight import InFlight
+from collector.otlp.wire import field
 from collector.service.admission import Admission
 from collector.service.memory_limiter import MemoryLimiter
 from collector.service.standstill import Standstill
@@ -107,6 +108,38 @@ def test_a_run_is_whole_once_they_are_sent_again(tmp_path: Path) -> None:
     bench.wait(20)
     assert not bench.verdicts
     bench.take(request(*CALLS))
+    bench.wait(3)
+    assert bench.scored() == [("pass", (), "root")]
+
+
+def damaged(span: Span) -> bytes:
+    """A request with a span that ends within an attribute."""
+    whole = data.traces(span).resource_spans[0]
+    raw = span.SerializeToString() + b"\x4a\x7f\x0a"
+    scope = field(0x12, raw)
+    return field(0x0A, field(0x0A, whole.resource.SerializeToString()) + field(0x12, scope))
+
+
+def test_a_run_with_a_span_that_is_not_otlp_is_incomplete(tmp_path: Path) -> None:
+    bench = Receiving(tmp_path)
+    # Requests one after the other are one request in protobuf.
+    bench.take(request(*CALLS, AGENT) + damaged(data.tool(4, 1, "delete_account", 0.3)))
+    bench.wait(31)
+    assert bench.scored() == [UNDECIDED]
+
+
+def test_a_run_of_which_a_whole_request_is_not_otlp_is_incomplete(tmp_path: Path) -> None:
+    bench = Receiving(tmp_path)
+    with pytest.raises(DecodeError, match="no span of the request could be read"):
+        bench.take(damaged(data.tool(4, 1, "delete_account", 0.3)))
+    bench.take(request(*CALLS, AGENT))
+    bench.wait(31)
+    assert bench.scored() == [UNDECIDED]
+
+
+def test_other_traces_of_a_request_with_a_span_that_is_not_otlp_are_whole(tmp_path: Path) -> None:
+    bench = Receiving(tmp_path)
+    bench.take(request(*CALLS, AGENT) + damaged(data.tool(4, 1, "delete_account", 0.3, trace_id=bytes(15) + b"x")))
     bench.wait(3)
     assert bench.scored() == [("pass", (), "root")]
 
