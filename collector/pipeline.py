@@ -95,8 +95,7 @@ class Pipeline:
         self.offsets: Offsets | None = None
         if config.receivers.kafka is not None:
             self.offsets = Offsets(assembler.is_open, assembler.is_closed, assembler.was_evicted, clock.now)
-        # With a Kafka receiver there is no spool, since the topic
-        # holds what is not finished: at most one of the two is set.
+        # With a Kafka receiver there is no spool, since the topic holds what is not finished: at most one of the two is set.
         self._hold_queue = HoldQueue(queue, self._journal or self.offsets, self._redaction, assembler.held, hold)
         self._output = VerdictOutput(
             telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict, archive
