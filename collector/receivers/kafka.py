@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from collector.assembly.refused_traces import RefusedTraces
 from collector.component import Intake, Rejected
 from collector.config.kafka import KafkaReceiverConfig
 from collector.errors import CollectorError, ConfigError, DecodeError, PermanentError
@@ -56,6 +57,7 @@ class MessagePipeline(Protocol):
     """What has to know that partitions come and go."""
 
     offsets: Offsets | None
+    refused: RefusedTraces
 
     def now(self) -> float:
         """Returns the time by which traces become due, in seconds."""
@@ -344,6 +346,10 @@ class KafkaReceiver:
                 _log.exception("receivers.kafka: a message could not be taken")
                 refused = DecodeError("the message could not be taken")
             if await self._put_aside(message, refused):
+                # Where nothing of it can be read, its key tells which trace it is of.
+                with contextlib.suppress(ValueError):
+                    trace_id = bytes.fromhex((message.key() or b"").decode("ascii"))
+                    self._pipeline.refused.add(message.value() or b"", [trace_id])
                 partition.done(offset_of(message))
                 return
 

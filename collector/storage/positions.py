@@ -57,12 +57,14 @@ class Positions:
                     continue
             self._gone.discard(number)
 
-    def found(self, partition: Partition, first: int) -> tuple[Partition, int]:
+    def found(self, partition: Partition, first: int) -> tuple[Partition, int | None]:
         """Returns what is read from this message on, and how many before it were deleted unread.
 
-        That is another partition where the offsets begin anew.
+        That is another partition where the offsets begin anew; None where nothing is missing after all.
         """
         sought, partition.sought = partition.sought or 0, None
+        if first == sought:
+            return partition, None
         name = f"{partition.topic}/{partition.number}"
         if first < sought:
             _log.error("receivers.kafka: %s was made anew: it had offset %d, and begins at %d", name, sought, first)

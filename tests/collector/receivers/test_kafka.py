@@ -224,6 +224,20 @@ def test_what_is_not_otlp_goes_to_the_dead_letters_and_holds_up_nothing(tmp_path
         asyncio.run(main(sink))
 
 
+def test_a_run_with_a_message_that_is_not_otlp_is_incomplete(tmp_path: Path, cluster: Cluster) -> None:
+    trace_id, spans = run()
+
+    async def main(sink: OtlpSink) -> None:
+        async with running(config(tmp_path, cluster, sink, traces={"topic": "half"})):
+            cluster.write(*spans, topic="half")
+            cluster.write(value=b"no request", key=trace_id.hex(), topic="half")
+            await until(lambda: labels(sink, trace_id))
+        assert labels(sink, trace_id) == ["incomplete"]
+
+    with OtlpSink() as sink:
+        asyncio.run(main(sink))
+
+
 def test_a_message_too_large_for_the_dead_letters_holds_up_nothing(tmp_path: Path, cluster: Cluster) -> None:
     trace_id, spans = run()
 

@@ -18,9 +18,11 @@ def positions() -> Positions:
 
 @pytest.mark.parametrize(
     ("sought", "first", "deleted"),
-    [(100, 150, 30), (100, 120, 0), (100, 110, 0), (100, 250, 130), (150, 160, 10), (150, 150, 0)],
+    [(100, 150, 30), (100, 120, 0), (100, 110, 0), (100, 250, 130), (150, 160, 10), (150, 150, None)],
 )
-def test_messages_of_finished_traces_are_none_that_were_deleted_unread(sought: int, first: int, deleted: int) -> None:
+def test_messages_of_finished_traces_are_none_that_were_deleted_unread(
+    sought: int, first: int, deleted: int | None
+) -> None:
     partition = Partition("spans", 0, Checkpoint(120, 100, 200), 30.0)
     partition.sought = sought
     assert positions().found(partition, first) == (partition, deleted)
