@@ -49,8 +49,9 @@ class Positions:
             if number in owned and owned[number].sought is not None:
                 where = self._kafka.TopicPartition(owned[number].topic, number, self._kafka.OFFSET_BEGINNING)
                 try:
-                    # librdkafka reads no more of it, and refuses to seek there.
-                    consumer.incremental_unassign([where])
+                    # librdkafka reads no more of it, and refuses to seek there. It may be that only the second failed before.
+                    if any(one.partition == number for one in consumer.assignment()):
+                        consumer.incremental_unassign([where])
                     consumer.incremental_assign([where])
                 except self._kafka.KafkaException as error:  # tried again with whatever is read next
                     _log.warning("receivers.kafka: no return to the beginning: %s", error.args[0].str())
