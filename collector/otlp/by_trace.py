@@ -47,7 +47,7 @@ def trace_ids(signal: Literal["traces", "logs"], request: bytes) -> set[bytes]:
 
 
 def readable_trace_ids(spans: Iterable[bytes]) -> set[bytes]:
-    """Returns the trace ids of what is not all a span, as far as they stand where senders write them."""
+    """Returns the trace ids of damaged spans, as far as they can be read; b"" stands for those that cannot."""
     return {_trace_id(_ID_OF["traces"], raw) for raw in spans}
 
 
