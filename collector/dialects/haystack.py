@@ -1,13 +1,14 @@
 """Haystack's own tracing, 2.x and 3.x, under whatever scope the user's tracer has.
 
 Version 3 has a span for each tool; version 2 one component span for all calls of a turn, so there the calls are taken
-from the generator's output.
+from the generator's output, and what became of them from that span's.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
@@ -22,7 +23,7 @@ from collector.model.genai_span import (
 )
 from collector.model.span import Span
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import name_of
+from collector.payloads.values import first_member, name_of
 
 NAME: Final = "haystack"
 
@@ -80,10 +81,32 @@ def _read_component(span: Span) -> GenAISpan:
         return genai_span
     # All calls of a turn run inside this one span, so it is none of them.
     if kind == "ToolInvoker":
-        return genai_span_of(span, Role.GROUP, NAME)
+        genai_span = genai_span_of(span, Role.GROUP, NAME)
+        genai_span.history = _exchange_in(get(_COMPONENT_OUTPUT))
+        return genai_span
     if type(kind) is str and kind.endswith("ChatGenerator"):
         return model_span_of(span, NAME, get(_COMPONENT_OUTPUT), get(_COMPONENT_INPUT))
     return IGNORED
+
+
+def _exchange_in(output: object) -> str | None:
+    """Returns the calls and results in the output of the component that ran the calls, as messages; None if it holds none.
+
+    Nothing else tells of those of an agent's last step, if it ends with a tool (``exit_conditions``).
+    """
+    told = first_member(output, "tool_messages")
+    if not isinstance(told, list):
+        return None
+    results = [part for message in told if isinstance(message, Mapping) for part in _parts_of(message)]
+    calls = [{"tool_call": result["origin"]} for result in results if isinstance(result.get("origin"), Mapping)]
+    return json.dumps([{"role": "assistant", "content": calls}, *told]) if calls else None
+
+
+def _parts_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    results = [part.get("tool_call_result") for part in parts if isinstance(part, Mapping)]
+    return [result for result in results if isinstance(result, Mapping)]
 
 
 _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {

@@ -152,7 +152,8 @@ class GenAISpan:
     history: Any
     """MODEL: its input, as received, if it may tell what became of earlier tool calls.
     AGENT: the transcript of its run, if its span holds one.
-    OTHER: the transcripts of the runs inside."""
+    OTHER: the transcripts of the runs inside.
+    GROUP: the calls inside, with what became of each."""
     has_output: bool
     """MODEL: its output was captured."""
     finish: Literal["", "tool_calls", "other"]

@@ -107,6 +107,21 @@ def parse_json(text: str) -> Any:
     return left.parsed[text]
 
 
+def first_member(text: object, name: str) -> Any:
+    """Returns the value of the first member of a JSON object, if it has this name and ``text`` holds it whole; else None.
+
+    The members behind it are not parsed: they may be as long as a conversation.
+    """
+    begin = f'{{"{name}": '
+    if type(text) is not str or not text.startswith(begin):
+        return None
+    try:
+        _, end = _scan(text[:MAX_TEXT], len(begin))
+    except (ValueError, StopIteration, RecursionError):
+        return None
+    return parse_json(text[len(begin) : end])
+
+
 def _json_of(text: str) -> Any:
     if text[:1] in _SPACE:
         text = text.strip()

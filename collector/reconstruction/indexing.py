@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from collector.checkpoints import in_parts
-from collector.model.genai_span import AGENT, BY_SHAPE, EVENT, MODEL, OTHER, TOOL, Content, GenAISpan
+from collector.model.genai_span import AGENT, BY_SHAPE, EVENT, GROUP, MODEL, OTHER, TOOL, Content, GenAISpan
 from collector.model.span_copies import copy_of
 from collector.reconstruction.drafts import by_start
 
@@ -27,10 +27,13 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
             has_transcript |= span.history is not None and span.role is not MODEL
     if has_transcript:
         for span in [span for span in spans.values() if span.history is not None and span.role is not MODEL]:
-            agent = span if span.role is AGENT else _only_agent(spans.values())
-            if agent is not None:
-                memory = _memory_of_agent(agent, span.history)
-                spans[memory.span_id] = memory
+            if span.role is GROUP:
+                memory = _memory_of(span, span.parent_span_id, span.history)
+            elif (agent := span if span.role is AGENT else _only_agent(spans.values())) is not None:
+                memory = _memory_of(agent, agent.span_id, span.history)
+            else:
+                continue
+            spans[memory.span_id] = memory
     for group in in_parts(events.items()):
         for span_id, of_span in group:
             _add_events(spans, span_id, of_span)
@@ -103,10 +106,10 @@ def _only_agent(spans: Iterable[GenAISpan]) -> GenAISpan | None:
     return agents[0] if len(agents) == 1 else None
 
 
-def _memory_of_agent(agent: GenAISpan, transcript: object) -> GenAISpan:
-    """Returns a model span for the transcript of an agent's run, which is in its own span or in one around it."""
+def _memory_of(span: GenAISpan, parent_span_id: bytes, transcript: object) -> GenAISpan:
+    """Returns a model span for a transcript: that of an agent's run, in its own span or in one around it, or of a group."""
     memory = GenAISpan(
-        agent.span_id + b"memory", agent.span_id, agent.start_ns, agent.end_ns, MODEL, agent.dialect, agent.resource
+        span.span_id + b"memory", parent_span_id, span.start_ns, span.end_ns, MODEL, span.dialect, span.resource
     )  # fmt: skip
-    memory.history, memory.tracing, memory.scope = transcript, "memory", agent.scope
+    memory.history, memory.tracing, memory.scope = transcript, "memory", span.scope
     return memory

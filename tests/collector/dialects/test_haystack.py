@@ -141,6 +141,62 @@ def test_a_call_ran_with_the_arguments_to_which_a_human_changed_it() -> None:
     assert doubts(run) == []
 
 
+def run_that_ends_with_tools(*results: dict[str, Any], state: str = "{}", asked: Any = REPLY) -> Any:
+    """A run of version 2 with ``exit_conditions``: no model is told what came of its last calls."""
+    messages: list[Any] = [{"role": "tool", "meta": {}, "content": [{"tool_call_result": one}]} for one in results]
+    output = f'{{"tool_messages": {json.dumps(messages)}, "state": {state}}}'
+    return run_of(
+        component("Agent", 1, 0, 0, 200, name="travel", input=json.dumps(USER)),
+        component("OpenAIChatGenerator", 2, 1, 1, output=json.dumps(asked), input=json.dumps(USER)),
+        component("ToolInvoker", 3, 1, 10, 50, output=output),
+    )
+
+
+def result(text: str, call_id: str = "c1", *, is_error: bool = False, **arguments: Any) -> dict[str, Any]:
+    origin = {"tool_name": "pay", "arguments": arguments or {"n": 1}, "id": call_id, "extra": None}
+    return {"result": text, "origin": origin, "error": is_error}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (result("paid"), ("pay", "ok", {"n": 1})),
+        (result("paid", n=2), ("pay", "ok", {"n": 2})),
+        (result("Failed to invoke Tool `pay`. Error: card declined", is_error=True), ("pay", "error", {"n": 1})),
+        (result("Tool pay not found in the list of tools", is_error=True), ("(pay)", "unset", {"n": 1})),
+    ],
+)
+def test_the_calls_of_the_last_step_of_version_2(told: dict[str, Any], expected: tuple[str, str, Any]) -> None:
+    run = run_that_ends_with_tools(told)
+    [call] = run.trajectory.calls
+    assert (called(run), call.status, call.arguments) == ([expected[0]], *expected[1:])
+    assert doubts(run) == []
+
+
+def test_a_call_of_the_last_step_without_a_result_is_in_doubt() -> None:
+    two = [{"tool_call": {"tool_name": "pay", "arguments": {"n": n}, "id": f"c{n}"}} for n in (1, 2)]
+    run = run_that_ends_with_tools(result("paid"), asked={"replies": [{"role": "assistant", "content": two}]})
+    assert (called(run), doubts(run)) == (["pay", "(pay)"], ["uncertain_execution", "unobserved_results"])
+
+
+def test_what_stands_behind_the_results_is_not_read() -> None:
+    conversation = {"messages": [{"role": "tool", "content": [{"tool_call_result": result("no", is_error=True)}]}]}
+    run = run_that_ends_with_tools(result("paid"), state=json.dumps(conversation) + '"cut')
+    assert [(call.name, call.status) for call in run.trajectory.calls] == [("pay", "ok")]
+
+
+@pytest.mark.parametrize(
+    "output", ['{"tool_messages": [', '{"tool_messages": ' + "[" * 100_000, '{"tool_messages": {}}']
+)
+def test_results_that_cannot_be_read_leave_the_calls_in_doubt(output: str) -> None:
+    run = run_of(
+        component("Agent", 1, 0, 0, 200, name="travel", input=json.dumps(USER)),
+        component("OpenAIChatGenerator", 2, 1, 1, output=json.dumps(REPLY), input=json.dumps(USER)),
+        component("ToolInvoker", 3, 1, 10, 50, output=output),
+    )
+    assert doubts(run) != []
+
+
 def test_openinference_records_no_id_of_a_call_that_a_human_changed() -> None:
     output = "llm.output_messages.0.message.tool_calls.0.tool_call.function."
     call = "ToolCall(tool_name='pay', arguments={'n': 2}, id='c1', extra=None)"

@@ -21,6 +21,7 @@ from collector.payloads.values import (
     MAX_VALUES,
     UNREADABLE,
     find_text,
+    first_member,
     first_name,
     first_value,
     limit_parsing,
@@ -229,3 +230,21 @@ def test_reprs_beyond_the_limit_of_a_trace_are_no_arguments() -> None:
     ]
     read = [call.arguments is not None for call in run_of(agent_span(), *tools).trajectory.calls]
     assert read == [True] * (MAX_REPRS // len(arguments)) + [False] * (10 - MAX_REPRS // len(arguments))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"a": [1, {"b": 2}], "c": 3}', [1, {"b": 2}]),
+        ('{"a": [1], "c": cut', [1]),
+        ('{"a": null}', None),
+        ('{"b": 1, "a": 2}', None),
+        ('{"a": ', None),
+        ('{"a": ' + "[" * 100_000, None),
+        ('{"a": "' + "x" * MAX_TEXT + '"}', None),
+        ('{"a": ' + "1" * 5000 + "}", None),
+        (["a"], None),
+    ],
+)
+def test_the_first_member_of_an_object(text: object, expected: object) -> None:
+    assert first_member(text, "a") == expected
