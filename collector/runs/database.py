@@ -11,7 +11,6 @@ import logging
 import os
 import sqlite3
 import threading
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +24,7 @@ from collector.runs.tables import (
     TABLES,
     Stored,
     compressed,
+    decompressed,
     hash_of,
     series_columns,
     stored,
@@ -197,9 +197,13 @@ class RunsDatabase:
         found = self._connection.execute("SELECT body, spans FROM bodies WHERE id = ?", (number,)).fetchone()
         if found is None:
             return one.body, one.spans
-        judged = [evaluation for evaluation in unpacked(found[0])["evaluations"] if evaluation.get("is_judged")]
-        # Two requests one after the other are one request, as protobuf has it.
-        spans = zlib.decompress(found[1]) + zlib.decompress(one.spans)
+        try:
+            judged = [evaluation for evaluation in unpacked(found[0])["evaluations"] if evaluation.get("is_judged")]
+            # Two requests one after the other are one request, as protobuf has it.
+            spans = decompressed(found[1]) + decompressed(one.spans)
+        except ValueError as error:
+            _log.warning("runs: a stored run is damaged (%s); the verdict that revises it takes its place", error)
+            return one.body, one.spans
         return (
             with_evaluations(one.body, judged) if judged else one.body,
             compressed(spans) if len(spans) <= _MAX_SPANS else one.spans,
@@ -209,9 +213,14 @@ class RunsDatabase:
         """Add an evaluation to the stored verdict with this key, if there is one."""
         with self._lock, self._transaction():
             found = self._connection.execute(f"SELECT id, body FROM bodies WHERE id = ({_OF_RUN})", key).fetchone()
-            if found is not None:
+            if found is None:
+                return
+            try:
                 body = with_evaluations(found[1], [evaluation])
-                self._connection.execute("UPDATE bodies SET body = ? WHERE id = ?", (body, found[0]))
+            except ValueError as error:
+                _log.warning("runs: a stored run is damaged (%s); what a judge said of it is not added", error)
+                return
+            self._connection.execute("UPDATE bodies SET body = ? WHERE id = ?", (body, found[0]))
 
     def _number(self, table: str, columns: Sequence[Any]) -> int:
         """Returns the number of the row of ``kinds`` or ``series`` with these columns, which is made if there is none."""
@@ -312,8 +321,8 @@ class RunsDatabase:
         latest = "SELECT id FROM runs WHERE trace = ? ORDER BY id DESC LIMIT ?"
         for (spans,) in self.read(f"SELECT spans FROM bodies WHERE id IN ({latest})", (trace_id, MAX_OF_TRACE)):
             try:
-                yield zlib.decompress(spans)
-            except zlib.error as error:
+                yield decompressed(spans)
+            except ValueError as error:
                 raise StoreUnreadableError(f"spans of a stored run are damaged: {error}") from None
 
     def bodies(self, numbers: Sequence[int]) -> list[Row]:
@@ -324,5 +333,5 @@ class RunsDatabase:
         found = dict(self.read(f"SELECT id, body FROM bodies WHERE id IN ({places})", numbers))
         try:
             return [unpacked(found[number]) for number in numbers if number in found]
-        except (zlib.error, ValueError) as error:
+        except ValueError as error:
             raise StoreUnreadableError(f"a stored run is damaged: {error}") from None

@@ -140,20 +140,29 @@ def packed(row: Row) -> bytes:
 
 
 def compressed(data: bytes) -> bytes:
-    """Returns what ``zlib.decompress`` reads."""
+    """Returns what `decompressed` reads."""
     # Most are a few KiB: clearing the tables for a window of 32 KiB would take longer than compressing them.
     compressor = zlib.compressobj(1, zlib.DEFLATED, 13, 6)
     return compressor.compress(data) + compressor.flush()
 
 
+def decompressed(data: bytes) -> bytes:
+    """Returns what `compressed` was given. Raises ValueError if it is damaged."""
+    try:
+        return zlib.decompress(data)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+
+
 def unpacked(body: bytes) -> Row:
-    """Returns what `packed` was given."""
-    row: Row = json.loads(zlib.decompress(body))
+    """Returns what `packed` was given. Raises ValueError if it is damaged."""
+    row: Row = json.loads(decompressed(body))
     return row
 
 
 def with_evaluations(body: bytes, evaluations: Sequence[Row]) -> bytes:
-    """Returns a verdict as it is stored with these evaluations, in the place of those of their names."""
+    """Returns a verdict as it is stored with these evaluations, in the place of those of their names. Raises ValueError if it
+    is damaged."""
     row, names = unpacked(body), {one["name"] for one in evaluations}
     row["evaluations"] = [*(one for one in row["evaluations"] if one["name"] not in names), *evaluations]
     return packed(row)

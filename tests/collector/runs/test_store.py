@@ -687,6 +687,28 @@ def test_a_damaged_run_is_told_as_such() -> None:
     assert stored(verdicts(1), look) == "a stored run is damaged and spans of a stored run are damaged"
 
 
+def test_a_damaged_run_ends_neither_the_thread_nor_what_follows_it() -> None:
+    async def run() -> list[list[Any]]:
+        store = store_of(ManualClock())
+        await store.start()
+        for number in (1, 2):
+            store.offer(verdict_of("look", label="fail", run={"trace_id": numbered(number)}))
+        store._is_time.set()
+        await until(lambda: store.database.read("SELECT count(*) FROM runs") == [(2,)])
+        execute(store, "UPDATE bodies SET body = x'00', spans = x'00'")
+        said = [evaluation("fail", 0.0, "judge")]
+        store.add_judgement(verdict_of(evaluations=said, judged=True, run={"trace_id": numbered(2)}))
+        store.offer(verdict_of("look", "act", label="pass", revision=1, run={"trace_id": numbered(1)}))
+        store.offer(verdict_of("look", label="fail", run={"trace_id": numbered(3)}))
+        await store.stored()
+        rows = [of_trace(store.database, numbered(number).hex())[0] for number in (1, 3)]
+        assert list(store.database.spans(numbered(1).hex()))
+        store.database.close()
+        return [[one["label"] for one in row["evaluations"]] for row in rows]
+
+    assert asyncio.run(run()) == [["pass"], ["fail"]]
+
+
 def test_runs_survive_a_restart_and_only_their_owner_reads_them(tmp_path: Path) -> None:
     config = {"runs": {"path": str(tmp_path / "new")}}
     stored(verdicts(2, "fail"), lambda store: None, **config)
