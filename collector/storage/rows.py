@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from zlib import crc32
@@ -62,11 +62,19 @@ def in_statements(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
         yield rows[start:]
 
 
+def with_checksums(table: str, rows: Iterable[Row]) -> list[Any]:
+    """Returns the columns of rows with their checksums, as one INSERT takes them: one row after the other."""
+    columns: list[Any] = []
+    for row in rows:
+        columns += row
+        columns.append(checksum(table, row))
+    return columns
+
+
 def checksum(table: str, columns: Sequence[Any]) -> int:
     """Of a row with all its columns, the last of which is bytes."""
     # With the keys: a row that turns up under another id or signal is as wrong as one with other content.
-    *keys, content = columns
-    return crc32(content, crc32(f"{table}|{'|'.join(map(str, keys))}".encode()))
+    return crc32(columns[-1], crc32("|".join([table, *map(str, columns[:-1])]).encode()))
 
 
 def is_sound(table: str, row: Sequence[Any]) -> bool:

@@ -33,7 +33,7 @@ from collector.errors import ConfigError
 from collector.storage.compression import size_of
 from collector.storage.mark import Attempts, Mark
 from collector.storage.quarantine import Quarantine, aside
-from collector.storage.rows import MAX_ROWS, SELECTS, TABLES, VALUES, Change, checksum, in_statements, is_sound
+from collector.storage.rows import MAX_ROWS, SELECTS, TABLES, VALUES, Change, in_statements, is_sound, with_checksums
 from scorers.quoting import shorten
 
 _log = logging.getLogger(__name__)
@@ -256,7 +256,7 @@ class SpoolFile:
             for table, rows in change.inserts.items():
                 for part in in_statements(rows):
                     values = ", ".join([VALUES[table]] * len(part))
-                    columns = [column for row in part for column in (*row, checksum(table, row))]
+                    columns = with_checksums(table, part)
                     connection.execute(f"INSERT INTO {table} VALUES {values}", columns)  # noqa: S608 - our own names
             for table, ids in change.deletes.items():
                 for at in range(0, len(ids), MAX_ROWS):
