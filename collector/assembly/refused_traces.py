@@ -7,15 +7,21 @@ of a trace tells of what was in it.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection
-from typing import Final, Protocol
+from collections.abc import Collection
+from typing import Final, NamedTuple, Protocol
 from zlib import crc32
 
+from collector.assembly.gaps import Gaps
+from collector.clock import Clock
+
 _MAX_TRACES: Final = 50_000
-"""Traces of refused requests that are known, once for each request; those refused longest ago are forgotten beyond it."""
+"""Traces of refused requests that are known, once for each request. Of those refused longest ago nothing is known beyond it but
+when: a gap in what was received."""
 _ID_SIZE: Final = 16  # bytes: others are of no trace that is assembled, and may be of any size
 _KEPT: Final = 600.0
 """Seconds: no sender tries for longer, the OpenTelemetry Collector for 300."""
+_TRIED: Final = 10_000_000_000
+"""ns for which exporters of SDKs send a refused request again: so long before, its spans may have ended."""
 
 
 class Record(Protocol):
@@ -31,12 +37,19 @@ class Record(Protocol):
         """Take over what is stored of a request in a row that was read back."""
 
 
-class RefusedTraces:
-    """Falsy if there are none. ``now`` is monotonic time in seconds."""
+class _Refused(NamedTuple):
+    at: float
+    at_ns: int
+    """In wall time."""
+    traces: Collection[bytes]
 
-    def __init__(self, now: Callable[[], float], max_traces: int = _MAX_TRACES, record: Record | None = None) -> None:
-        self._now, self._max_traces, self._record = now, max_traces, record
-        self._requests: OrderedDict[int, tuple[float, Collection[bytes]]] = OrderedDict()
+
+class RefusedTraces:
+    """Falsy if there are none. Where more are refused than are known, it adds to the ``gaps``."""
+
+    def __init__(self, clock: Clock, gaps: Gaps, max_traces: int = _MAX_TRACES, record: Record | None = None) -> None:
+        self._clock, self._gaps, self._max_traces, self._record = clock, gaps, max_traces, record
+        self._requests: OrderedDict[int, _Refused] = OrderedDict()
         self._traces = Counter[bytes]()
         self._size = 0
 
@@ -55,13 +68,18 @@ class RefusedTraces:
         key = _key_of(request)
         self._forget(key)
         traces = frozenset(trace_id for trace_id in traces if len(trace_id) == _ID_SIZE)
-        if not 0 < len(traces) <= self._max_traces:
+        if not traces:
+            return
+        if len(traces) > self._max_traces:
+            self._forget_which(self._clock.wall_ns())
             return
         self._note(key, traces)
         if self._record is not None:
             self._record.store(key, traces)
         while self._size > self._max_traces:
-            self._forget(next(iter(self._requests)))
+            key, refused = next(iter(self._requests.items()))
+            self._forget_which(refused.at_ns)
+            self._forget(key)
 
     def restore(self, key: int, traces: Collection[bytes], row: int) -> None:
         """Note that a request was refused before a restart; it may have been refused again since."""
@@ -76,19 +94,23 @@ class RefusedTraces:
 
     def forget_old(self) -> None:
         """Forget the requests that nobody tries to send any more."""
-        expired = self._now() - _KEPT
-        while self._requests and next(iter(self._requests.values()))[0] < expired:
+        expired = self._clock.now() - _KEPT
+        while self._requests and next(iter(self._requests.values())).at < expired:
             self._forget(next(iter(self._requests)))
 
+    def _forget_which(self, at_ns: int) -> None:
+        """Note that it is not known any more of which traces spans were refused then."""
+        self._gaps.add(at_ns - _TRIED, at_ns)
+
     def _note(self, key: int, traces: Collection[bytes]) -> None:
-        self._requests[key] = self._now(), traces
+        self._requests[key] = _Refused(self._clock.now(), self._clock.wall_ns(), traces)
         self._traces.update(traces)
         self._size += len(traces)
 
     def _forget(self, key: int) -> None:
         if key not in self._requests:
             return
-        _, traces = self._requests.pop(key)
+        traces = self._requests.pop(key).traces
         self._size -= len(traces)
         if self._record is not None:
             self._record.delete(key)

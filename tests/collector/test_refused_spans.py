@@ -272,6 +272,27 @@ def test_a_request_that_can_never_be_taken_casts_no_doubt(tmp_path: Path) -> Non
     assert not bench.pipeline.gaps
 
 
+@pytest.mark.parametrize("begins", ["before", "behind"])
+def test_where_more_traces_are_refused_than_are_known_each_run_under_way_then_may_lack_spans(
+    tmp_path: Path, begins: str
+) -> None:
+    bench = Receiving(tmp_path)
+    call, agent = run_at(READY + (1 if begins == "before" else 30), 3)
+    bench.wait(2)
+    if begins == "before":
+        bench.refuse(request(CALLS[0]))
+    else:
+        bench.refuse(request(data.span(9, trace_id=b"\x07" * 16)))
+    bench.pipeline.refused.add(b"many", [number.to_bytes(16) for number in range(50_000)])
+    assert data.TRACE not in bench.pipeline.refused
+    bench.wait(30 if begins == "behind" else 1)
+    bench.take(request(call, agent))
+    bench.wait(40)
+    assert bench.scored() == [
+        ("incomplete", ("refused_spans",), "root") if begins == "before" else ("fail", (), "root")
+    ]
+
+
 def test_refused_requests_that_nobody_sends_again_are_forgotten_though_none_is_accepted(tmp_path: Path) -> None:
     bench = Receiving(tmp_path)
     bench.send_while_short(request(CALLS[0]))

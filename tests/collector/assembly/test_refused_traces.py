@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.assembly.gaps import Gaps
 from collector.assembly.refused_traces import RefusedTraces
 from tests.sinks import ManualClock
 
 A, B, C, D = (bytes([number]) * 16 for number in range(4))
 
 
+def known_by(clock: ManualClock, max_traces: int = 50) -> RefusedTraces:
+    return RefusedTraces(clock, Gaps(clock.wall_ns, 3600.0), max_traces)
+
+
 def test_a_trace_is_known_until_all_its_requests_are_accepted() -> None:
-    refused = RefusedTraces(ManualClock().now)
+    refused = known_by(ManualClock())
     refused.add(b"1", {A, B})
     refused.add(b"2", {B})
     refused.add(b"1", {A, B})
@@ -27,9 +33,9 @@ def test_a_trace_is_known_until_all_its_requests_are_accepted() -> None:
 
 
 def test_a_request_that_was_refused_again_before_a_restart_was_over_counts_once() -> None:
-    known = RefusedTraces(ManualClock().now)
+    known = known_by(ManualClock())
     known.add(b"1", {A})
-    ((key, (_, traces)),) = known._requests.items()
+    ((key, (_, _, traces)),) = known._requests.items()
     known.restore(key, traces, 7)
     known.accepted(b"1")
     assert A not in known
@@ -37,7 +43,7 @@ def test_a_request_that_was_refused_again_before_a_restart_was_over_counts_once(
 
 def test_a_sender_that_does_not_try_again_for_ten_minutes_never_will() -> None:
     clock = ManualClock()
-    refused = RefusedTraces(clock.now)
+    refused = known_by(clock)
     refused.add(b"1", {A})
     clock.seconds += 300
     refused.add(b"2", {B})
@@ -47,7 +53,7 @@ def test_a_sender_that_does_not_try_again_for_ten_minutes_never_will() -> None:
 
 
 def test_those_refused_longest_ago_are_forgotten_beyond_the_limit() -> None:
-    refused = RefusedTraces(ManualClock().now, 3)
+    refused = known_by(ManualClock(), 3)
     refused.add(b"1", {A})
     refused.add(b"2", {B, C})
     refused.add(b"1", {A})
@@ -55,9 +61,26 @@ def test_those_refused_longest_ago_are_forgotten_beyond_the_limit() -> None:
     assert [trace_id in refused for trace_id in (A, B, C, D)] == [True, False, False, True]
 
 
+@pytest.mark.parametrize(("traces", "is_gap"), [({A}, False), ({A, B, C}, True), ({A, B, C, D}, True), ((), False)])
+def test_what_is_not_known_beyond_the_limit_is_a_gap_that_ends_when_it_was_refused(
+    traces: set[bytes], is_gap: bool
+) -> None:
+    clock = ManualClock()
+    gaps = Gaps(clock.wall_ns, 3600.0)
+    refused = RefusedTraces(clock, gaps, 3)
+    refused.add(b"1", {A, B})
+    begun_ns = clock.wall_ns()
+    clock.seconds += 60
+    refused.add(b"2", traces)
+    at_ns = begun_ns if len(traces) == 3 else clock.wall_ns()
+    assert gaps.may_hold(at_ns - 1, at_ns) is is_gap
+    assert not gaps.may_hold(at_ns, at_ns + 1)
+    assert not gaps.may_hold(at_ns - 60 * 10**9, at_ns - 16 * 10**9)
+
+
 @given(st.lists(st.tuples(st.integers(0, 9), st.sets(st.sampled_from([A, B, C, D, b"", b"x" * 99]))), max_size=60))
 def test_what_is_kept_is_bounded_by_traces_counted_once_a_request(refusals: list[tuple[int, set[bytes]]]) -> None:
-    refused, model = RefusedTraces(ManualClock().now, 3), dict[int, set[bytes]]()
+    refused, model = known_by(ManualClock(), 3), dict[int, set[bytes]]()
     for number, traces in refusals:
         known = {trace_id for trace_id in traces if len(trace_id) == 16}
         refused.add(bytes([number]), traces)

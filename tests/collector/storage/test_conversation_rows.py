@@ -14,6 +14,7 @@ from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversation, ConversationKey, ConversationRun, Conversations
 from collector.assembly.gaps import Gaps
 from collector.assembly.refused_traces import RefusedTraces
+from collector.clock import SYSTEM_CLOCK
 from collector.config.model import ConversationsConfig, TracesConfig
 from collector.otlp.decode import Decoder
 from collector.scoring.conversations import restore, write
@@ -56,7 +57,7 @@ class Journaled:
             self._journal,
             assembler,
             self.table,
-            RefusedTraces(lambda: now),
+            RefusedTraces(SYSTEM_CLOCK, gaps),
             gaps,
             decoder,
             dialects.read_span,

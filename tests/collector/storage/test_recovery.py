@@ -13,6 +13,7 @@ from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversations
 from collector.assembly.gaps import Gaps
 from collector.assembly.refused_traces import RefusedTraces
+from collector.clock import SYSTEM_CLOCK
 from collector.config.model import ConversationsConfig, TracesConfig
 from collector.otlp.decode import Decoder
 from collector.storage.journal import Journal
@@ -136,7 +137,7 @@ class Restored:
         decoder = Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES)
         gaps = Gaps(lambda: 0, 60.0)
         conversations = Conversations(ConversationsConfig(), 1 << 20, gaps)
-        filled = journal, self.assembler, conversations, RefusedTraces(lambda: 0.0), gaps
+        filled = journal, self.assembler, conversations, RefusedTraces(SYSTEM_CLOCK, gaps), gaps
         recovery = Recovery(*filled, decoder, read_span, lambda *_: b"", self.forwarded.append, lambda: 0.0)
         return list(recovery.run())
 
