@@ -78,7 +78,7 @@ class Admission:
                 await self._note_refused(signal, request)
             error.was_read = True
             raise
-        if self._pipeline.refused and not rejected:
+        if not rejected:
             self._pipeline.refused.accepted(request)
         if self._spool is not None:
             # Before it waits. Some may be of other requests, but not where this one was taken in one turn, as small ones are.

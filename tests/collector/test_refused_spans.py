@@ -293,13 +293,27 @@ def test_where_more_traces_are_refused_than_are_known_each_run_under_way_then_ma
     ]
 
 
-def test_refused_requests_that_nobody_sends_again_are_forgotten_though_none_is_accepted(tmp_path: Path) -> None:
+def test_refused_requests_that_nobody_sends_again_leave_room_for_others(tmp_path: Path) -> None:
     bench = Receiving(tmp_path)
     bench.send_while_short(request(CALLS[0]))
     bench.wait(599)
     assert len(bench.pipeline.refused) == 1
     bench.wait(2)
-    assert not bench.pipeline.refused
+    assert len(bench.pipeline.refused) == 0
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_run_that_goes_on_for_long_lacks_what_was_refused_at_its_beginning(tmp_path: Path, has_begun: bool) -> None:
+    bench = Receiving(tmp_path)
+    call, agent = run_at(READY + 1, 1200)
+    bench.wait(2)
+    bench.refuse(request(CALLS[0]))
+    if has_begun:
+        bench.take(request(call))
+    bench.wait(1200)
+    bench.take(request(agent) if has_begun else request(call, agent))
+    bench.wait(40)
+    assert bench.scored()[-1] == ("incomplete", ("refused_spans",), "idle")
 
 
 # --- across restarts, with a spool

@@ -35,13 +35,13 @@ def test_a_trace_is_known_until_all_its_requests_are_accepted() -> None:
 def test_a_request_that_was_refused_again_before_a_restart_was_over_counts_once() -> None:
     known = known_by(ManualClock())
     known.add(b"1", {A})
-    ((key, (_, _, traces)),) = known._requests.items()
+    key, (_, _, traces) = known._awaited.oldest()
     known.restore(key, traces, 7)
     known.accepted(b"1")
     assert A not in known
 
 
-def test_a_sender_that_does_not_try_again_for_ten_minutes_never_will() -> None:
+def test_what_no_sender_sends_again_is_known_for_as_long_as_a_run_may_go_on() -> None:
     clock = ManualClock()
     refused = known_by(clock)
     refused.add(b"1", {A})
@@ -49,7 +49,25 @@ def test_a_sender_that_does_not_try_again_for_ten_minutes_never_will() -> None:
     refused.add(b"2", {B})
     clock.seconds += 301
     refused.forget_old()
-    assert (A in refused, B in refused) == (False, True)
+    assert (len(refused), A in refused, B in refused) == (1, True, True)
+    clock.seconds += 86_400 - 301
+    refused.forget_old()
+    assert (len(refused), A in refused, B in refused) == (0, False, True)
+    clock.seconds += 2
+    refused.forget_old()
+    assert not refused
+
+
+def test_a_request_that_is_sent_again_after_all_completes_its_traces() -> None:
+    clock = ManualClock()
+    refused = known_by(clock)
+    refused.add(b"1", {A})
+    clock.seconds += 601
+    refused.forget_old()
+    refused.add(b"1", {A})
+    assert len(refused) == 1
+    refused.accepted(b"1")
+    assert not refused
 
 
 def test_those_refused_longest_ago_are_forgotten_beyond_the_limit() -> None:
