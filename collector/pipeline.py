@@ -333,7 +333,7 @@ class Pipeline:
 
     def ready(self) -> None:
         """Note that from now on spans arrive as they are made: runs and conversations may have begun unseen before."""
-        self._requests.ready(self._assembler.ready(self._clock.wall_ns(), self._clock.now()))
+        self._requests.ready(self._assembler.ready(self._clock.wall_ns, self._clock.now()))
         if self._journal is not None:
             self._journal.record_receiving(self._clock.wall_ns)
         self._conversation_pipeline.collect(all_runs=self._evaluator.rules.collects_runs)

@@ -37,8 +37,8 @@ _LARGE: Final = 1000
 """A trace settles later for each so many spans, because the cost of reconstructing it grows with them."""
 MAX_LEAVING: Final = 64
 """How many evicted traces may wait to be evaluated, if they are large; one beyond it is released with an `error`."""
-_SCORED_PER_REMEMBERED: Final = 20
-"""Of how many times as many runs as traces are remembered it is known that they were scored."""
+_SCORED_PER_REMEMBERED, _MIN_SCORED = 20, 20_000
+"""Of how many times as many runs as traces are remembered it is known that they were scored, and of how many at least."""
 
 
 class Disposition(Enum):
@@ -75,7 +75,7 @@ class Assembler:
         self._deadlines = Deadlines(self.open.entries)
         # 16 bytes each, and ten spans of any kind for each GenAI span that is kept.
         self._max_links = 16 * 10 * config.max_spans
-        self._scored = ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
+        self._scored = ScoredRuns(max(_MIN_SCORED, _SCORED_PER_REMEMBERED * config.remember))
         self._leaving = 0
         self.on_begun: Callable[[bytes], None] | None = None
         """Is told of a trace that opens without an earlier part of it, which is not remembered any more."""
@@ -88,9 +88,10 @@ class Assembler:
         """About how many bytes finished traces take, and those without an agent."""
         return self._closed.bytes + self._unclaimed.used_bytes
 
-    def ready(self, wall_ns: int, now: float) -> SeenFrom:
+    def ready(self, wall_ns: Callable[[], int], now: float) -> SeenFrom:
         """Returns from when on this process sees traces; of those that are known by now that is told already."""
-        seen_from = SeenFrom(wall_ns, now, self._max_duration)
+        self._scored.wall_ns = wall_ns
+        seen_from = SeenFrom(wall_ns(), now, self._max_duration)
         self._unclaimed.ready(seen_from)
         return seen_from
 
@@ -327,6 +328,7 @@ class Assembler:
     def _begin(self, trace_id: bytes, now: float, seen_from: SeenFrom | None) -> Trace:
         known = self._unclaimed.claim(trace_id)
         trace = Trace(trace_id, now, now, known.links)
+        trace.known_since_ns = self._scored.known_since_ns
         self.open.add(trace)
         if known.before_ready:
             seen_from = known.seen_from

@@ -65,7 +65,7 @@ def pack(trace: Trace, max_bytes: int = MAX_PACKED) -> PackedTrace | None:
         spans.append((key, int(span.role), _plain_of(span), dict(span.attributes), [place_of(kept) for kept in rare]))
     state = (
         (trace.opened, trace.touched, bytes(trace.links), trace.state.value, trace.size, trace.truncated),
-        (trace.waiting, trace.awaited, trace.has_agent, trace.release),
+        (trace.waiting, trace.awaited, trace.has_agent, trace.release, trace.known_since_ns),
         [place_of(kept) for kept in (trace.resource, trace.seen_from, trace.past)],
         spans,
         dict(trace.held),
@@ -91,7 +91,7 @@ def unpack(packed: PackedTrace) -> Trace:
     opened, touched, links, state, size, truncated = times
     trace = Trace(packed.trace_id, opened, touched, bytearray(links), TraceState(state), size=size, truncated=truncated)
     trace.due = packed.due
-    trace.waiting, trace.awaited, trace.has_agent, trace.release = flags
+    trace.waiting, trace.awaited, trace.has_agent, trace.release, trace.known_since_ns = flags
     trace.resource, trace.seen_from, trace.past = [objects[place] for place in rare]
     read = [_span_of(span, objects) for span in spans]
     trace.spans = {span[0]: read[at] for at, span in enumerate(spans)}

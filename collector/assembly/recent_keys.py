@@ -17,9 +17,11 @@ class RecentKeys:
         hashed = hash(key)
         return hashed in self._young or hashed in self._old
 
-    def add(self, keys: Iterable[Hashable]) -> None:
-        """Add keys. They are forgotten together."""
+    def add(self, keys: Iterable[Hashable]) -> bool:
+        """Add keys. They are forgotten together. Returns whether this makes it forget those before the latest generation."""
         self._young.update([hash(key) for key in keys])
         # Two sets instead of an order of age: to forget the older half at once costs nothing for each key.
-        if len(self._young) > self._limit:
-            self._old, self._young = self._young, set()
+        if len(self._young) <= self._limit:
+            return False
+        self._old, self._young = self._young, set()
+        return True

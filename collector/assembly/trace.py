@@ -129,6 +129,8 @@ class Trace:
     """It is large: its verdict is being made in slices, or waits for that. It is not due meanwhile."""
     seen_from: SeenFrom | None
     """Tells what of it may have begun unseen; None if all of it is seen, as of recordings that are read."""
+    known_since_ns: int
+    """What was seen of it before, in wall time, was forgotten when it opened."""
     leaving: int
     """Its bytes, if it is evicted once that is done: it counts to no limit any more."""
     release: str
@@ -153,7 +155,7 @@ class Trace:
         self.evaluating, self.leaving, self.release = False, 0, ""
         self.spans, self.has_agent, self.resource, self.seen_from = {}, False, None, None
         self.held, self.envelope, self.past, self.awaited = {}, None, None, b""
-        self.known_parents, self.links_read, self.recent, self.recent_read = None, 0, None, 0
+        self.known_parents, self.links_read, self.recent, self.recent_read, self.known_since_ns = None, 0, None, 0, 0
         self.other_envelopes = self.verdicts = self.histories = _EMPTY
 
     def hold(self, span_id: bytes, raw: bytes, envelope: Envelope) -> None:
@@ -371,7 +373,7 @@ class Beginnings:
     """Tells which runs of a trace may have begun before this process could see it, by the spans it had when this was made."""
 
     def __init__(self, trace: Trace) -> None:
-        self._seen_from, self._spans = trace.seen_from, trace.spans
+        self._seen_from, self._known_since_ns, self._spans = trace.seen_from, trace.known_since_ns, trace.spans
         self._recorded: list[int] | None = None
 
     def may_be_missing(self, anchor: bytes) -> bool:
@@ -381,9 +383,11 @@ class Beginnings:
         spans = self._spans.values()
         start = self._spans[anchor].start_ns if anchor else min([span.start_ns for span in spans], default=0)
         # Nearly every trace ends here. What follows looks at all of its spans, once.
-        if start >= self._seen_from.latest_ns:
+        if start >= max(self._seen_from.latest_ns, self._known_since_ns):
             return False
         end = self._spans[anchor].end_ns if anchor else max([span.end_ns for span in spans], default=0)
+        if start < self._known_since_ns <= end:
+            return True
         if self._recorded is None:
             self._recorded = sorted([span.start_ns for span in spans if span.role in _RECORDED])
         at = bisect_left(self._recorded, start)

@@ -13,6 +13,7 @@ import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector.assembly.scored_runs import ScoredRuns
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
 from tests.harness import WEATHER_RULES, Bench, Life
@@ -63,6 +64,31 @@ def test_nothing_is_in_doubt_where_recordings_are_read(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.send(*run(READY - 1))
     assert scored(bench) == WHOLE
+
+
+@pytest.mark.parametrize("others", [5, 50, 100, 300])
+def test_a_long_run_whose_beginning_is_forgotten_is_incomplete_and_no_short_one(tmp_path: Path, others: int) -> None:
+    bench = Bench(tmp_path, traces={"remember": 1, "settle": "1s"})
+    bench.pipeline._assembler._scored = ScoredRuns(20)
+    bench.pipeline.ready()
+    bench.wait(1)
+    first, _, anchor = run(READY + 1, lasting=1000)
+    bench.send(first)
+    bench.wait(40)
+    bench.verdicts.clear()
+    for number in range(others):
+        short = run(bench.clock.seconds)
+        for span in short:
+            span.trace_id = (number + 1000).to_bytes(16)
+        bench.send(*short)
+        bench.wait(3)
+    assert [(v.label, v.doubts) for v in bench.verdicts] == [("pass", ())] * others
+    bench.verdicts.clear()
+    later = data.tool(3, 1, "send_email", bench.clock.seconds)
+    anchor.end_time_unix_nano = later.end_time_unix_nano
+    bench.send(later, anchor)
+    label, _, doubts = scored(bench)
+    assert (label, doubts) in {("incomplete", ("truncated",)), ("incomplete", ("torn_trace",))}
 
 
 @pytest.mark.parametrize(

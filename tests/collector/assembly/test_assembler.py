@@ -341,7 +341,7 @@ def test_a_trace_from_before_a_restart_recognises_its_spans_and_reopens() -> Non
 
 
 def test_which_runs_were_scored_is_known_beyond_the_remembered_traces_for_so_many_runs() -> None:
-    assembler, ids = Assembler(TracesConfig(remember=1)), [bytes([number]) * 16 for number in range(100)]
+    assembler, ids = Assembler(TracesConfig(remember=1)), [number.to_bytes(16) for number in range(45_000)]
     for trace_id in ids:
         add(assembler, genai_span(1, role=Role.AGENT), 0, trace_id)
         opened(assembler, trace_id).record_verdict(span_id(1), Given(0))
@@ -349,7 +349,7 @@ def test_which_runs_were_scored_is_known_beyond_the_remembered_traces_for_so_man
     evicted = ids[:-1]
     scored = [trace_id for trace_id in ids if assembler.was_scored(trace_id, span_id(1))]
     assert scored == evicted[-len(scored) :], "the oldest are not known any more"
-    assert 20 <= len(scored) <= 2 * (20 + 1)
+    assert 20_000 <= len(scored) <= 2 * (20_000 + 1)
     assert not assembler.was_scored(evicted[-1], span_id(2))
 
 

@@ -33,3 +33,12 @@ def test_at_least_the_last_ones_are_known_and_at_most_twice_as_many() -> None:
         found = known(runs, number + 1)
         assert found == list(range(found[0], number + 1)), "the oldest are forgotten first"
         assert min(LIMIT, number + 1) <= len(found) <= 2 * LIMIT + 1
+
+
+def test_it_tells_since_when_all_are_known() -> None:
+    runs, now_ns = ScoredRuns(LIMIT), 0
+    runs.wall_ns = lambda: now_ns
+    for now_ns in range(10 * LIMIT):
+        runs.add(scored(now_ns))
+        since = runs.known_since_ns
+        assert known(runs, now_ns + 1)[0] == (since + 1 if since else 0)
