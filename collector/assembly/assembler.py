@@ -90,7 +90,7 @@ class Assembler:
 
     def ready(self, wall_ns: Callable[[], int], now: float) -> SeenFrom:
         """Returns from when on this process sees traces; of those that are known by now that is told already."""
-        self._scored.wall_ns = wall_ns
+        self._scored.set_clock(wall_ns)
         seen_from = SeenFrom(wall_ns(), now, self._max_duration)
         self._unclaimed.ready(seen_from)
         return seen_from

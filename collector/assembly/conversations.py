@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from collector.assembly.deadlines import Deadlines
 from collector.assembly.gaps import Gaps
@@ -24,6 +24,8 @@ from collector.assembly.recent_keys import RecentKeys
 from collector.config.model import ConversationsConfig
 
 IDLE, MAX_DURATION = "idle", "max_duration"
+_FORGOTTEN: Final = 10
+"""Of how many times as many conversations as are kept it is known at least that they had a verdict."""
 _RUN = 1_000  # bytes of a run, and its part of the conversation, beside its record
 _COMPLETE = frozenset({IDLE, "end_of_input"})  # released only because no further run came
 
@@ -106,7 +108,7 @@ class Conversations:
         self._deadlines = Deadlines(self._open)
         self._bytes = 0
         self._keys: dict[bytes, ConversationKey] = {}  # by anchor of each run
-        self._forgotten = RecentKeys(config.max_open + config.remember)
+        self._forgotten = RecentKeys(_FORGOTTEN * (config.max_open + config.remember), gaps.wall_ns)
         self.collected_from: int | None = None
         """Since when all runs are collected, in ns of wall time. None where recordings are read: they are all there is."""
 
@@ -184,14 +186,15 @@ class Conversations:
         return None
 
     def may_lack_runs(self, conversation: Conversation) -> bool:
-        """Whether it may have begun before runs were collected, or before the end of a gap in which a run may be lost.
+        """Whether it may have begun before runs were collected, before the end of a gap in which a run may be lost, or as one
+        of which nothing is known any more.
 
         A conversation that was quiet for ``idle_timeout`` is over, so none has that begins so long after that time. None that
         began more than ``max_duration`` before it goes on, so that is a recording, which is replayed whole.
         """
         if self.collected_from is None:
             return False
-        since = max(self.collected_from, self._gaps.latest_ns)
+        since = max(self.collected_from, self._gaps.latest_ns, self._forgotten.known_since_ns)
         begun = min([run.start_ns for run in conversation.runs.values()], default=since)
         unseen = (since - begun) / 1e9
         return -self._config.idle_timeout < unseen <= self._config.max_duration

@@ -36,7 +36,7 @@ class Gaps:
     """
 
     def __init__(self, wall_ns: Callable[[], int], horizon: float, record: Record | None = None) -> None:
-        self._wall_ns, self._horizon_ns, self._record = wall_ns, int(horizon * 1e9), record
+        self.wall_ns, self._horizon_ns, self._record = wall_ns, int(horizon * 1e9), record
         self._gaps = list[tuple[int, int]]()  # when they began and ended; none is less than `OUTLASTED` after another
         self._written = dict[int, int]()  # when those that were recorded had ended by then, by when they began
 
@@ -69,7 +69,7 @@ class Gaps:
 
     def may_hold(self, start_ns: int, end_ns: int) -> bool:
         """Whether spans of a run may have been sent in one."""
-        if end_ns < self._wall_ns() - self._horizon_ns:
+        if end_ns < self.wall_ns() - self._horizon_ns:
             return False
         until_ns = end_ns + _ON_THE_WAY
         return any(_is_long(gap) and start_ns < gap[1] and gap[0] < until_ns for gap in self._gaps)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 
 class RecentKeys:
-    """Remembers at least the last ``limit`` keys: a hash each, in two generations."""
+    """Remembers at least the last ``limit`` keys: a hash each, in two generations. ``wall_ns`` is wall time in ns."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, wall_ns: Callable[[], int]) -> None:
         self._limit = limit
         self._young: set[int] = set()
         self._old: set[int] = set()
+        self.wall_ns = wall_ns
+        self.known_since_ns = 0
+        """What was added before is forgotten; 0 if nothing is."""
+        self._young_since_ns = 0
 
     def __contains__(self, key: Hashable) -> bool:
         hashed = hash(key)
         return hashed in self._young or hashed in self._old
 
-    def add(self, keys: Iterable[Hashable]) -> bool:
-        """Add keys. They are forgotten together. Returns whether this makes it forget those before the latest generation."""
+    def add(self, keys: Iterable[Hashable]) -> None:
+        """Add keys. They are forgotten together."""
         self._young.update([hash(key) for key in keys])
         # Two sets instead of an order of age: to forget the older half at once costs nothing for each key.
-        if len(self._young) <= self._limit:
-            return False
-        self._old, self._young = self._young, set()
-        return True
+        if len(self._young) > self._limit:
+            self._old, self._young = self._young, set()
+            self.known_since_ns, self._young_since_ns = self._young_since_ns, self.wall_ns()

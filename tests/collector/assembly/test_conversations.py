@@ -168,6 +168,25 @@ def test_one_may_have_begun_before_runs_were_collected(begins: list[float], expe
     assert table.may_lack_runs(conversation) is expected
 
 
+def test_one_may_go_on_that_was_evicted_and_forgotten_a_while_ago() -> None:
+    now = 0.0
+    table = Conversations(
+        ConversationsConfig(idle_timeout=10, max_open=1, remember=0), 1 << 20, Gaps(lambda: int(now * 1e9), 60.0)
+    )
+    table.collected_from = 0
+    lacking = []
+    for number in range(40):
+        now = 100.0 + number / 2
+        conversation, _ = table.add(run(number, key(number), at=now), now)
+        lacking.append(table.may_lack_runs(conversation))
+        if (evicted := table.over_limit()) is not None:
+            table.close(evicted, "evicted")
+    # Ten are known at least: those from before the eleventh of them are forgotten with the twenty-second.
+    assert lacking.index(True) == 23
+    now = 200.0
+    assert not table.may_lack_runs(table.add(run(99, key(99), at=now), now)[0])
+
+
 def test_an_incomplete_run_makes_it_incomplete() -> None:
     table = conversations()
     table.add(run(1), 0)

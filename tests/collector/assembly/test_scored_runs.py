@@ -37,7 +37,7 @@ def test_at_least_the_last_ones_are_known_and_at_most_twice_as_many() -> None:
 
 def test_it_tells_since_when_all_are_known() -> None:
     runs, now_ns = ScoredRuns(LIMIT), 0
-    runs.wall_ns = lambda: now_ns
+    runs.set_clock(lambda: now_ns)
     for now_ns in range(10 * LIMIT):
         runs.add(scored(now_ns))
         since = runs.known_since_ns
