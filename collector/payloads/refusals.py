@@ -100,6 +100,10 @@ _NAMED: Final = tuple(
         r"^(?:<tool_use_error>)?(?:Error: )?No such tool available: ([^\s<]{1,256})",  # Claude Code
         # Pydantic AI, Vercel AI SDK, smolagents, and hand-written agent loops
         rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?:[ _](?:name|call))?:? {_NAME}",
+        # google-genai, which converts arguments to the types that a function names
+        rf"^Failed to parse parameter \S{{1,256}} for function {_NAME} from function call part because function call argument ",
+        # Anthropic's tool runner
+        rf"^ValueError\(['\"]Invalid arguments for function {_NAME}\b",
         # Google ADK
         rf"\binvoking {_NAME}\(\)[`'\"]? failed as (?:no tool with that name is available|the following mandatory)",
         rf"\bfind (?:an?|the) (?:tool|function) (?:named|called) {_NAME}",

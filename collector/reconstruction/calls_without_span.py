@@ -165,7 +165,7 @@ def _apply_result(call: DraftCall, result: ResultStatus | None, *, is_misfit: bo
     """Decide by what the model was told of a call that a span shows whether it ran: two signs that it was refused suffice."""
     if call.is_silent and result not in (None, "open") and call.status == "unset":
         call.status, call.is_silent = "ok" if result == "ok" else "error", False
-    if result == "unclear" and is_misfit and call.status == "error":
+    if result in ("unclear", "refused") and is_misfit and call.status == "error":
         call.settle_refusal(fits=False)
         return
     if result == "error" and call.refusal is not None and call.refusal.is_untold:

@@ -66,6 +66,8 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Error: Argument parsing failed.",
         "Missing required argument(s): ['all']. Please revise the arguments to match the function signature.",
         "The tool call arguments are malformed. Arguments must be in JSON format. Please try again.",
+        "Failed to parse parameter all for function drop_all from function call part because function call argument value 5",
+        "ValueError('Invalid arguments for function drop_all')",
         "The tool call with name `drop_all` is not part of the provided tools, please try again with a supplied tool call",
         'validating "arguments": validating root: required: missing properties: ["all"]',
         "[LocalFunc] failed to unmarshal arguments in json, toolName=drop_all, err=unexpected end",

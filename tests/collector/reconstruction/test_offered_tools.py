@@ -120,6 +120,14 @@ def test_arguments_that_are_no_json_and_words_that_may_be_a_refusal_agree(told: 
     assert read(run_with(model_span([("c1", "book", broken)]), ran, answer)) == expected
 
 
+def test_a_call_that_failed_and_was_refused_for_arguments_that_do_not_fit_did_not_run() -> None:
+    """Anthropic's tool runner, whose span says no more than that the tool failed (anthropic 2.14)."""
+    ran = tool_span("book", number=7, at=20, call_id="c1", status=2)
+    told = result("c1", "ValueError('Invalid arguments for function book')")
+    answer = model_span((), 8, at=60, input_messages=[told])
+    assert read(run_with(asked("book", {"town": 3}), ran, answer)) == ([], ["book"], [])
+
+
 @pytest.mark.parametrize(("again", "expected"), [(FITTING, []), ({"city": "Oslo"}, ["uncertain_execution"])])
 def test_a_span_that_has_no_more_of_a_failure_than_what_the_model_was_told(again: Any, expected: list[str]) -> None:
     # Splunk's instrumentation of OpenAI Agents: its spans have no status.
