@@ -25,8 +25,8 @@ from collector.model.genai_span import (
 )
 from collector.model.graphs import note_graph
 from collector.model.span import Span
-from collector.payloads.executed_code import CODE, executed_code
 from collector.payloads.flattened_attributes import flattened_calls
+from collector.payloads.gemini_parts import may_hold_provided, provided_calls, with_provided_calls
 from collector.payloads.refusals import (
     MAX_CHARS,
     Refusal,
@@ -301,13 +301,13 @@ def _read_model(span: Span) -> GenAISpan:
 
 
 def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) -> list[dict[str, Any]] | None:
-    """Returns the calls that an answer asked for, after those of code that its provider ran; None if there are none."""
+    """Returns the calls that an answer asked for, beside what its provider ran; None if there are none."""
     calls = flattened_calls(attributes)
     if calls is not None and scope in _WITHOUT_EMPTY and output:
         for call in calls:
             call.setdefault("arguments", "")
-    if type(output) is str and CODE in output:
-        return [*executed_code(output), *(calls or ())] or None
+    if type(output) is str and may_hold_provided(output):
+        return [*provided_calls(output), *(calls or ())] or None
     return calls
 
 
@@ -322,7 +322,7 @@ def _read_loop(genai_span: GenAISpan, span: Span, output: str) -> None:
     given = genai_span.history
     genai_span.tracing = "memory" if type(given) is str and _GIVEN in given else "loop"
     beginning = output[begun.end() : begun.end() + _BEGINNING]
-    genai_span.history = f'{{"{_AUTOMATIC}":[' + output[output.rindex(beginning) :]
+    genai_span.history = with_provided_calls(f'{{"{_AUTOMATIC}":[' + output[output.rindex(beginning) :])
     answer = {key: value for key, value in span.attributes.items() if key.startswith(_ANSWER)}
     is_streamed = not any(key.startswith(_OF_LOOP) for key in span.attributes)  # its answer has all calls
     genai_span.output = None if is_streamed else _calls_in_answer(answer, output, span.scope.name)

@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from collector.payloads.messages import CALL_LISTS, MAX_CALLS, MAX_DEPTH, MAX_NODES, SKIPPED_KEYS, ToolCallPart, call_in
+from collector.payloads.provider_results import provider_result
 from collector.payloads.reprs import may_be_objects, parse_message
 from collector.payloads.roles import MODEL_ROLES, USER_ROLES, plain_role, role_of
 from collector.payloads.text_calls import (
@@ -19,6 +20,7 @@ from collector.payloads.text_calls import (
     parse_exchange,
 )
 from collector.payloads.tool_results import (
+    BY_PROVIDER,
     MAX_PARTS,
     ResultStatus,
     ToolResult,
@@ -61,7 +63,7 @@ def calls_in_history(
             break
         node, listed, depth = stack.pop()
         if isinstance(node, Mapping):
-            result = result_in(node)
+            result = provider_result(node) if node.get("type") == BY_PROVIDER else result_in(node)
             if result is not None:
                 if not _settle(calls, result) and unasked is not None:
                     unasked.append(result)

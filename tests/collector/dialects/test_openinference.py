@@ -588,6 +588,35 @@ def test_code_that_geminis_provider_ran_is_in_the_output_alone(calling: dict[str
     assert doubts(run) == []
 
 
+def test_what_geminis_provider_ran_is_in_the_history_of_automatic_calling_and_in_its_last_answer() -> None:
+    """google-genai 2.34 and 3.6: tools of Google's own beside a function."""
+    ran = [
+        {"executable_code": {"code": "1/0", "language": "PYTHON"}},
+        {"code_execution_result": {"outcome": "OUTCOME_FAILED", "output": "ZeroDivisionError"}},
+        {"tool_call": {"id": "t1", "tool_type": "GOOGLE_SEARCH_WEB", "args": {"queries": ["weather"]}}},
+        {"tool_response": {"id": "t1", "tool_type": "GOOGLE_SEARCH_WEB", "response": {"x": 1}}},
+    ]
+    asks = {"function_call": {"args": {"amount": 4}, "name": "pay"}}
+    history = [{"parts": [{"text": "Pay."}]}, {"parts": [*ran, asks], "role": "model"}, answers_for("pay", result="ok")]
+    again = {"tool_call": {"id": "t2", "tool_type": "URL_CONTEXT", "args": {"urls": ["https://x"]}}}
+    parts = [again, {"tool_response": {"id": "t2", "tool_type": "URL_CONTEXT", "response": {}}}, {"text": "Done."}]
+    output = {
+        "candidates": [{"content": {"parts": parts, "role": "model"}, "index": 0}],
+        "automatic_function_calling_history": history,
+    }
+    span = loop(2, asks_for("pay", amount=4), answers_for("pay", result="ok"))
+    span.attributes["output.value"] = json.dumps(output, separators=(",", ":"))
+    run = run_of(agent_span(), span)
+
+    assert [(call.name, call.arguments, call.status) for call in run.trajectory.calls] == [
+        ("code_execution", {"code": "1/0", "language": "PYTHON"}, "error"),
+        ("google_search_web", {"queries": ["weather"]}, "ok"),
+        ("pay", {"amount": 4}, "ok"),
+        ("url_context", {"urls": ["https://x"]}, "ok"),
+    ]
+    assert doubts(run) == []
+
+
 @pytest.mark.parametrize("output", ["{", '{"candidates":[]}', '{"candidates":[{"content":{"parts":[7]}}]}'])
 def test_no_code_in_other_outputs(output: str) -> None:
     attributes = {"output.value": output[:-1] + ',"note":"","executable_code":{}}'}
