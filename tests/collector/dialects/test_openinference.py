@@ -623,6 +623,35 @@ def test_no_code_in_other_outputs(output: str) -> None:
     assert called(run_of(oi("LLM", "GenerateContent", 1, attributes=attributes))) == []
 
 
+SEARCHED = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
+FOUND = [{"type": "web_search_result", "url": "https://x", "title": "t", "encrypted_content": "zz"}]
+TOO_MANY = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (FOUND, [("web_search", True, "ok"), ("pay", True, "ok")]),
+        (TOO_MANY, [("web_search", False, "unset"), ("pay", True, "ok")]),
+    ],
+)
+def test_what_anthropics_provider_ran_is_in_the_answer_as_it_came(content: object, expected: list[Any]) -> None:
+    """Its attributes have such a call like those of the client's tools (openinference-instrumentation-anthropic 3.1)."""
+    asks = {"type": "tool_use", "id": "toolu_1", "name": "pay", "input": {"amount": 4}}
+    parts = [SEARCHED, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": content}, asks]
+    answer = {"role": "assistant", "type": "message", "content": parts, "stop_reason": "tool_use"}
+    flat = {"output.value": json.dumps(answer, separators=(",", ":")), "llm.finish_reason": "tool_use"}
+    for at, call in enumerate([SEARCHED, asks]):
+        key = f"llm.output_messages.0.message.tool_calls.{at}.tool_call."
+        flat |= {f"{key}id": str(call["id"]), f"{key}function.name": str(call["name"])}
+    scope = "openinference.instrumentation.anthropic"
+    asked = oi("LLM", "beta.messages.create", 2, 1, lasting=10, attributes=flat, scope=scope)
+    run = run_of(agent_span(), asked, tool_span("pay", {"amount": 4}, 3, at=20, call_id="toolu_1", status=1))
+
+    assert [(call.name, call.executed, call.status) for call in run.trajectory.calls] == expected
+    assert doubts(run) == []
+
+
 HAYSTACK_CALL = "ToolCall(tool_name='pay', arguments={'n': 1}, id='c1', extra=None)"
 HAYSTACK_RUN = [
     "ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='Pay.')], _name=None, _meta={})",
