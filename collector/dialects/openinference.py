@@ -26,7 +26,7 @@ from collector.model.genai_span import (
 from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
-from collector.payloads.gemini_parts import may_hold_provided, provided_calls, with_provided_calls
+from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
 from collector.payloads.refusals import (
     MAX_CHARS,
     Refusal,
@@ -326,10 +326,13 @@ def _read_loop(genai_span: GenAISpan, span: Span, output: str) -> None:
     given = genai_span.history
     genai_span.tracing = "memory" if type(given) is str and _GIVEN in given else "loop"
     beginning = output[begun.end() : begun.end() + _BEGINNING]
-    genai_span.history = with_provided_calls(f'{{"{_AUTOMATIC}":[' + output[output.rindex(beginning) :])
+    history = f'{{"{_AUTOMATIC}":[' + output[output.rindex(beginning) :]
+    genai_span.history = with_provided_calls(history)
     answer = {key: value for key, value in span.attributes.items() if key.startswith(_ANSWER)}
-    is_streamed = not any(key.startswith(_OF_LOOP) for key in span.attributes)  # its answer has all calls
-    genai_span.output = None if is_streamed else _calls_in_answer(answer, output, span.scope.name)
+    is_streamed = not any(key.startswith(_OF_LOOP) for key in span.attributes)
+    genai_span.output = (
+        left_calls(output, history) if is_streamed else _calls_in_answer(answer, output, span.scope.name)
+    )
 
 
 def _read_requests_of_adk(span: Span, output: object) -> GenAISpan:

@@ -12,6 +12,7 @@ from collector.payloads.values import name_of, parse_any
 _CODE, _OUTCOME = "executable_code", "code_execution_result"
 _TOOL, _RESPONSE = "tool_call", "tool_response"
 _TYPE: Final = "tool_type"
+_FUNCTION: Final = "function_call"
 _CODE_TOOL: Final = "code_execution"
 _MARKERS: Final = (f'"{_CODE}"', f'"{_TYPE}"')
 
@@ -36,6 +37,22 @@ def with_provided_calls(history: str) -> str:
         for key, messages in known.items()
     }
     return json.dumps(told)
+
+
+def left_calls(answer: str, history: str) -> list[dict[str, Any]] | None:
+    """Returns what of a stream is not in its history, of whose answer are the parts of all turns; None if nothing is left."""
+    known = parse_any(history)
+    messages = next(iter(known.values()), None) if isinstance(known, Mapping) else None
+    told = [part for message in messages or () for part in _list_at(message, "parts") if _asked_or_told(part)]
+    parts = [found for part in _parts_of(answer) if (found := _asked_or_told(part)) is not None]
+    return parts[len(told) :] or None
+
+
+def _asked_or_told(part: object) -> dict[str, Any] | None:
+    call = _at(part, _FUNCTION)
+    if not isinstance(call, Mapping):
+        return _in_conventions(part)
+    return {"type": _TOOL, "id": name_of(call.get("id")), "name": call.get("name"), "arguments": call.get("args") or ""}
 
 
 def _with_conventions(message: object) -> object:

@@ -565,6 +565,21 @@ def test_a_stream_has_the_history_of_automatic_calling_once_for_each_turn() -> N
     assert doubts(run) == []
 
 
+def test_of_a_stream_that_ended_with_calls_nothing_tells_whether_these_ran() -> None:
+    """The limit of calls was reached, or nobody read on (google-genai 2.34 and 3.6): in its answer are those of all turns."""
+    told = [{"parts": [{"text": "Pay."}]}, asks_for("pay", amount=1), answers_for("pay", result="ok")]
+    parts = [{"text": "Let me"}, *asks_for("pay", amount=1)["parts"], *asks_for("pay", amount=2)["parts"]]
+    output = {"candidates": [{"content": {"parts": parts}}], "automatic_function_calling_history": told}
+    flat = {f"llm.output_messages.0.message.tool_calls.{at}.tool_call.function.name": "pay" for at in range(2)}
+    scope = "openinference.instrumentation.google_genai"
+    attributes = {"output.value": json.dumps(output), **flat}
+    run = run_of(agent_span(), oi("LLM", "GenerateContentStream", 2, 1, attributes=attributes, scope=scope))
+
+    calls = [(call.arguments, call.status, call.known_by) for call in run.trajectory.calls]
+    assert calls == [({"amount": 1}, "ok", "result"), ({"amount": 2}, "unset", "request")]
+    assert doubts(run) == ["uncertain_execution", "unobserved_results"]
+
+
 @pytest.mark.parametrize("calling", [{}, {"automatic_function_calling_history": []}])
 def test_code_that_geminis_provider_ran_is_in_the_output_alone(calling: dict[str, Any]) -> None:
     parts = [
