@@ -28,6 +28,10 @@ _GOOGLE_OFFICIAL: Final = "opentelemetry.instrumentation.google_genai"
 """It joins all answers of a stream in which google-genai calls functions itself (1.3b0); each of these leaves a span."""
 _GOOGLE: Final = "opentelemetry.instrumentation.google_generativeai"
 """OpenLLMetry (0.62) has one span for all turns in which google-genai calls functions itself, with the last answer alone."""
+_ANTHROPIC_OPENLLMETRY: Final = "opentelemetry.instrumentation.anthropic"
+"""It leaves out of an answer what the provider ran meanwhile (0.62), and of its tools all but the name: MCP's have none."""
+_RUN_BY_CLIENT: Final = frozenset({"bash", "computer", "memory", "str_replace_based_edit_tool", "str_replace_editor"})
+"""Anthropic's tools that the application runs: an answer that asks for them is recorded."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
@@ -48,7 +52,7 @@ def read_model(span: Span) -> GenAISpan:
     genai_span.tracing = "lossy" if is_anthropic else ""
     if span.scope.name == _GOOGLE_OFFICIAL and _is_joined(output, attributes):
         genai_span.output = None
-    if span.scope.name == _GOOGLE and genai_span.output is None and _may_hide_calls(genai_span, attributes):
+    if genai_span.output is None and _may_hide_calls(genai_span, attributes):
         genai_span.finish = "tool_calls"
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
@@ -68,12 +72,17 @@ def _is_joined(output: object, attributes: Mapping[str, Any]) -> bool:
 
 
 def _may_hide_calls(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
-    """Whether the client was given functions, of which only names are recorded, and the input tells of no call of them."""
+    """Whether calls may be left out of an answer: of functions that Google's client was given, unless the input tells of a
+    call of them, or of tools that Anthropic runs.
+    """
+    if model.scope not in (_GOOGLE, _ANTHROPIC_OPENLLMETRY):
+        return False
     offered = parse_any(attributes.get(semconv.TOOL_DEFINITIONS))
-    has_functions = isinstance(offered, list) and any(
-        isinstance(one, dict) and one.keys() == {"name"} for one in offered
-    )
-    return has_functions and not calls_in_history(model.history)
+    tools = [one for one in offered if isinstance(one, dict)] if isinstance(offered, list) else []
+    names = [name_of(one["name"]) for one in tools if one.keys() == {"name"}]
+    if model.scope == _ANTHROPIC_OPENLLMETRY:
+        return any(name not in _RUN_BY_CLIENT for name in names)
+    return bool(names) and not calls_in_history(model.history)
 
 
 def _without_lost(output: object) -> object:

@@ -676,6 +676,28 @@ def test_openllmetry_hides_what_googles_client_called_itself(
     assert doubts(run_of(agent_span(), *before, asked)) == expected
 
 
+PAY_OFFERED = {"name": "pay", "description": "Pay.", "input_schema": {"type": "object", "properties": {}}}
+
+
+@pytest.mark.parametrize(
+    ("offered", "expected"),
+    [
+        ([PAY_OFFERED, {"name": "web_search"}], ["unrecorded_calls"]),
+        ([{"name": None}], ["unrecorded_calls"]),  # a server of MCP
+        ([PAY_OFFERED, {"name": "bash"}], []),  # the application runs it
+        ([PAY_OFFERED], []),
+    ],
+)
+def test_openllmetry_leaves_out_what_anthropics_provider_ran(offered: list[Any], expected: list[str]) -> None:
+    told = [user("Pay."), *OUTPUT, result("c1", "paid")]
+    scope = "opentelemetry.instrumentation.anthropic"
+    attributes = {"gen_ai.tool.definitions": json.dumps(offered), "gen_ai.response.finish_reasons": ["stop"]}
+    before = model_span([("c1", "pay", {"order": 7})], 3, at=1, lasting=5, scope=scope)
+    asked = model_span((), 2, at=20, input_messages=told, attributes=attributes, scope=scope)
+    run = run_of(agent_span(), before, tool_span("pay", {"order": 7}, 4, at=10, call_id="c1", status=1), asked)
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
 @pytest.mark.parametrize(("reasons", "expected"), [(["stop"] * 3, [0, 1]), (["stop"], [0, 0])])
 def test_a_stream_of_automatic_calling_joins_answers_that_followed_one_another(
     reasons: list[str], expected: list[int]
