@@ -97,9 +97,12 @@ _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 """In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
 _HANDOFF: Final = "handoff_to_"
 _LANGCHAIN: Final = "openinference.instrumentation.langchain"
-_WITHOUT_EMPTY: Final = (_LANGCHAIN, "openinference.instrumentation.google_genai")
+_GOOGLE: Final = "openinference.instrumentation.google_genai"
+_WITHOUT_EMPTY: Final = (_LANGCHAIN, _GOOGLE)
 """Scopes that leave out the arguments of a requested call if there are none."""
 _JS_AGENTS: Final = "@arizeai/openinference-instrumentation-openai-agents"
+_HIDDEN: Final = "__REDACTED__"
+"""In the place of an answer that is not to be recorded (`OPENINFERENCE_HIDE_OUTPUTS`)."""
 _OPERATION: Final = "ai.operationId"
 _VERCEL_AGENTS: Final = ("ai.generateText", "ai.streamText")
 """Runs of Vercel's AI SDK, which the processor for it calls chains (2.x); each call of a tool leaves a span."""
@@ -291,7 +294,9 @@ def _read_model(span: Span) -> GenAISpan:
         calls = output
     genai_span = model_span_of(span, NAME, calls, get(_INPUT))
     # An answer without calls is in `output.value` alone. It was captured all the same.
-    genai_span.has_output = genai_span.has_output or bool(output)
+    genai_span.has_output = genai_span.has_output or (bool(output) and output != _HIDDEN)
+    if not genai_span.has_output and span.scope.name == _GOOGLE:
+        genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
     is_asking = requests_action(output) or (type(output) is str and _CALLS_IN_TEXT.search(output) is not None)
     if calls is None and is_asking:
         genai_span.finish = "tool_calls"

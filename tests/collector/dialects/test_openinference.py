@@ -667,6 +667,24 @@ def test_what_anthropics_provider_ran_is_in_the_answer_as_it_came(content: objec
     assert doubts(run) == []
 
 
+@pytest.mark.parametrize(
+    ("scope", "answer", "reason", "expected"),
+    [
+        ("google_genai", "__REDACTED__", "STOP", ["nothing_recorded"]),
+        ("google_genai", '{"candidates":[]}', "STOP", []),
+        ("anthropic", "__REDACTED__", "tool_use", ["unrecorded_calls"]),
+        ("openai", "__REDACTED__", None, ["nothing_recorded"]),
+    ],
+)
+def test_an_answer_that_is_hidden_was_not_captured(
+    scope: str, answer: str, reason: str | None, expected: list[str]
+) -> None:
+    """With `OPENINFERENCE_HIDE_OUTPUTS`."""
+    attributes = {"output.value": answer, **({"llm.finish_reason": reason} if reason else {})}
+    asked = oi("LLM", "request", 1, attributes=attributes, scope=f"openinference.instrumentation.{scope}")
+    assert doubts(run_of(asked)) == expected
+
+
 HAYSTACK_CALL = "ToolCall(tool_name='pay', arguments={'n': 1}, id='c1', extra=None)"
 HAYSTACK_RUN = [
     "ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='Pay.')], _name=None, _meta={})",
