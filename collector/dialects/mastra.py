@@ -151,8 +151,12 @@ def _read_chunk(span: Span) -> GenAISpan:
     Other chunks name a tool as well: what a call wrote meanwhile, its result, that it waits for an approval.
     """
     output = first_value(span.attributes, (_CHUNK_OUTPUT, _OUTPUT, _LAMINAR_OUTPUT))
-    is_read = type(output) is str and (_ASKED in output or output.startswith(_ERROR))
-    return _read_model(span, _CHUNK_OUTPUT) if is_read else IGNORED
+    if type(output) is not str or not (_ASKED in output or output.startswith(_ERROR)):
+        return IGNORED
+    genai_span = _read_model(span, _CHUNK_OUTPUT)
+    if genai_span is not IGNORED and _ASKED in output:
+        genai_span.tracing = "part"
+    return genai_span
 
 
 def _read_model(span: Span, output_key: str) -> GenAISpan:
@@ -161,7 +165,7 @@ def _read_model(span: Span, output_key: str) -> GenAISpan:
     if not may_contain_tool_calls(output):
         return IGNORED
     genai_span = genai_span_of(span, Role.MODEL, NAME)
-    genai_span.output = output
+    set_output(genai_span, output)
     set_input(genai_span, span.attributes.get(_INPUT))  # in 0.x the request, with all messages
     genai_span.response_id = name_of(span.attributes.get(_RESPONSE_ID))
     genai_span.finish = "tool_calls" if type(output) is str and _REQUESTED in output else ""

@@ -166,9 +166,6 @@ def _is_later(call: RequestedCall, known: RequestedCall) -> bool:
     A request that is sent again because it failed has the input of the first.
     """
     model, before = call.model, known.model
-    is_part = model.span_id == before.parent_span_id or before.span_id == model.parent_span_id
-    if is_part and model.start_ns == before.start_ns:
-        return False  # a chunk of Mastra's streams that ended in the millisecond in which it and its step began
     if not model.start_ns or min(model.start_ns, model.end_ns) < max(before.start_ns, before.end_ns):
         return False  # by the clock it did not follow, or nothing tells whether it did
     if model.history is not None:

@@ -10,6 +10,7 @@ run, anchored at the trace's root or at the earliest span. What two instrumentat
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -195,10 +196,24 @@ def _merge_repeated(run: RunSpans, calls: dict[bytes, list[GenAISpan]], ancestry
         run.repeated = {*run.repeated, *(part[0].span_id for _, part in parts)}
         calls.update((span.span_id, part) for _, part in parts for span in part)
     if len(run.models) > 1:
-        run.models = without_repeated_models(run.models)
+        run.models = without_repeated_models(_without_parts(run.models))
     for call in run.executions:
         if len(call) > 1:
             calls.update((span.span_id, call) for span in call)
+
+
+def _without_parts(models: list[GenAISpan]) -> list[GenAISpan]:
+    """Returns ``models`` without the pieces of answers that another of them holds whole."""
+    if all(model.tracing != "part" for model in models):
+        return models
+    whole = sorted([model for model in models if model.tracing != "part" and model.output is not None], key=by_start)
+    starts = [model.start_ns for model in whole]
+    kept: list[GenAISpan] = []
+    for model in models:
+        at = bisect_right(starts, model.start_ns)
+        if model.tracing != "part" or not at or whole[at - 1].end_ns < model.start_ns:
+            kept.append(model)
+    return kept
 
 
 def _outermost_inside(call: Sequence[GenAISpan], ancestry: Ancestry) -> list[tuple[bytes, GenAISpan]]:

@@ -90,8 +90,8 @@ def test_requested_calls_are_read_from_steps(agent: dict[str, str]) -> None:
         mastra("model_step", "step: 1", 6, 2, 60, 20, attributes={"output": '{"text": "done", "toolCalls": []}'}),
     )
     assert (run.agent, run.user_input, run.conversation_id) == ("Travel", "hi", "t")
-    assert called(run) == ["(gone)", "get"]
-    assert run.trajectory.calls[1].id == "c1"
+    assert called(run) == ["get", "(gone)"]
+    assert run.trajectory.calls[0].id == "c1"
 
 
 def test_the_chunks_of_a_crashed_run_are_read() -> None:
@@ -281,6 +281,30 @@ def test_a_chunk_that_begins_and_ends_as_its_step_begins_is_the_call_of_that_ste
         mastra("tool_call", "tool.execute get", 4, 3, 10, 20, attributes={"input": '{"city": "Oslo"}'}),
     )
     assert (called(run), doubts(run)) == (["get"], [])
+
+
+def test_chunks_of_a_step_are_no_requests_of_their_own() -> None:
+    """0.24: the first began with its step, so the second looked like the next request, and the calls like two turns."""
+    calls = [{"toolCallId": f"c{n}", "toolName": "pay", "args": {"sum": n}} for n in (1, 2)]
+    asked = json.dumps({"text": "", "toolCalls": calls}, separators=(",", ":"))
+    chunks = [{"toolName": "pay", "toolCallId": f"c{n}", "toolInput": {"sum": n}} for n in (1, 2)]
+    run = run_of(
+        mastra("agent_run", "agent.a", 1, lasting=100, attributes={"gen_ai.agent.id": "a"}),
+        mastra(
+            "model_chunk", "chunk: 'tool-call'", 2, 4, 22, 0, attributes={"output": json.dumps(chunks[0])}, status=1
+        ),
+        mastra(
+            "model_chunk", "chunk: 'tool-call'", 3, 4, 23, 0, attributes={"output": json.dumps(chunks[1])}, status=1
+        ),
+        mastra("model_step", "step: 0", 4, 1, 22, 17, attributes={"output": asked, "id": "r1"}, status=1),
+        mastra("tool_call", "tool.execute pay", 5, 4, 32, 4, attributes={"input": '{"sum":1}'}, status=2),
+        mastra("tool_call", "tool.execute pay", 6, 4, 32, 4, attributes={"input": '{"sum":2}'}, status=1),
+        mastra(
+            "model_step", "step: 1", 7, 1, 61, attributes={"output": '{"text": "Paid.", "toolCalls": []}', "id": "r2"}
+        ),
+    )
+    calls_made = [(call.id, call.step, call.status) for call in run.trajectory.calls]
+    assert (calls_made, doubts(run)) == ([("c1", 0, "error"), ("c2", 0, "ok")], [])
 
 
 @pytest.mark.parametrize("key", ["mastra.agent_run.output", "langfuse.observation.output", "lmnr.span.output"])
