@@ -1,4 +1,4 @@
-"""VoltAgent (@voltagent/core 1.x, 2.x): spans typed by ``span.type``, all of them named after the agent they serve.
+"""VoltAgent (@voltagent/core 1.x, 2.x): spans typed by ``span.type``, all with the name of the agent that they serve.
 
 One model span covers all requests of a run and holds no tool calls. What the run's memory is given after each step does: the
 answer so far, with every call and its result.
@@ -12,14 +12,15 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, set_input
 from collector.model.span import Span
-from collector.payloads.values import name_of
+from collector.payloads.values import first_name, name_of
 
 NAME: Final = "voltagent"
 
 _SCOPE: Final = "@voltagent/core"
 _TYPE: Final = "span.type"
 _ENTITY: Final = "entity.type"
-_AGENT_NAME: Final = "entity.name"
+_AGENT_NAMES: Final = ("subagent.name", "entity.name")
+"""Inside an agent that works for another, the second is still the other's."""
 _TOOL_NAME: Final = "tool.name"
 _CALL_ID: Final = "tool.call.id"
 _MEMORY_OPERATION: Final = "memory.operation"
@@ -46,7 +47,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = name_of(get(_TOOL_NAME)) or name_of(span.name.rpartition(":")[2])
     genai_span.call_id = name_of(get(_CALL_ID))
     genai_span.arguments = get(_INPUT)
-    genai_span.agent = name_of(get(_AGENT_NAME))
+    genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     genai_span.conversation_id = name_of(get(_CONVERSATION))
     return genai_span
 
@@ -61,7 +62,7 @@ def _read_message(span: Span) -> GenAISpan:
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_CONVERSATION)))
-    genai_span.name, genai_span.tracing = name_of(get(_AGENT_NAME)), "complete"
+    genai_span.name, genai_span.tracing = first_name(span.attributes, _AGENT_NAMES), "complete"
     return genai_span
 
 
@@ -72,7 +73,7 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"entity.type",),
     attributes=frozenset({
-        _TYPE, _ENTITY, _AGENT_NAME, _TOOL_NAME, _CALL_ID, _MEMORY_OPERATION, _INPUT, _CONVERSATION, semconv.ERROR_TYPE,
+        _TYPE, _ENTITY, *_AGENT_NAMES, _TOOL_NAME, _CALL_ID, _MEMORY_OPERATION, _INPUT, _CONVERSATION, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),
 )  # fmt: skip

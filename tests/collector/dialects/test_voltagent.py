@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, doubts, read_tool, run_of, span
+from tests.builders import called, doubts, read_tool, run_of, runs_of, span
 
 
 def volt(name: str, number: int, parent: int, **attributes: Any) -> Span:
@@ -34,6 +34,19 @@ def test_a_tools_parameters_are_its_schema() -> None:
 def test_a_run() -> None:
     run = run_of(volt("Travel", 1, 0, input="pay order 7"), volt("tool.execution:pay", 2, 1, **TOOL))
     assert (run.agent, run.user_input, run.conversation_id, run.dialect) == ("Travel", "pay order 7", "c", "voltagent")
+
+
+def test_an_agent_inside_another_has_the_others_name_as_well() -> None:
+    inner = {"subagent.name": "Clerk", "agent.parent.name": "Travel"}
+    runs = runs_of(
+        volt("Travel", 1, 0, input="pay order 7"),
+        volt(
+            "tool.execution:delegate_task", 2, 1, **{"span.type": "tool", "tool.name": "delegate_task", "input": "{}"}
+        ),
+        volt("subagent:Clerk", 3, 2, **inner),
+        volt("tool.execution:pay", 4, 3, **TOOL, **inner),
+    )
+    assert [(run.agent, called(run)) for run in runs] == [("Travel", ["delegate_task"]), ("Clerk", ["pay"])]
 
 
 def test_memory_and_model_spans_carry_the_agents_name_too() -> None:
