@@ -39,8 +39,9 @@ _CHUNK_OUTPUT: Final = "mastra.model_chunk.output"
 _LAMINAR: Final = "@mastra/laminar"
 _LAMINAR_INPUT: Final = "lmnr.span.input"
 _LAMINAR_OUTPUT: Final = "lmnr.span.output"
+_LANGFUSE_OUTPUT: Final = "langfuse.observation.output"
 _LAMINAR_SESSION: Final = "lmnr.association.properties.session_id"
-_NAMED: Final = re.compile(r"^(agent run|mcp_tool|provider_tool|tool|step|chunk): (?:'([^']+)')?")
+_NAMED: Final = re.compile(r"^(agent run|mcp_tool|provider_tool|client_tool|tool|step|chunk): (?:'([^']+)')?")
 """Begins the names of spans: `tool: 'get_weather'`, `step: 0`."""
 _OPERATION: Final = "mastra.operationId"
 _OLD_CALL: Final = "mastra.stream.toolCall"
@@ -51,15 +52,18 @@ _OLD_INPUT, _OLD_RESULT = f"{_OLD_AGENT}.argument.0", f"{_OLD_AGENT}.result"
 _COMPONENT: Final = "componentName"
 _METHODS: Final = ("agent.", "mastra.", "workflow.agentic-loop.", "workflow.executionWorkflow.")
 _THROWN: Final = "TOOL_EXECUTION_FAILED"
-_TOOLS: Final = ("tool_call", "mcp_tool_call", "provider_tool_call")
+_CLIENT_TOOL: Final = "client_tool_call"
+"""Of a call for which the agent has no function: its client may run it when the run has ended, or there is no such tool."""
+_TOOLS: Final = ("tool_call", "mcp_tool_call", "provider_tool_call", _CLIENT_TOOL)
 _TYPES: Final = {
-    "agent run": "agent_run", "mcp_tool": "mcp_tool_call", "provider_tool": "provider_tool_call", "tool": "tool_call",
-    "step": "model_step", "chunk": "model_chunk",
+    "agent run": "agent_run", "mcp_tool": "mcp_tool_call", "provider_tool": "provider_tool_call",
+    "client_tool": _CLIENT_TOOL, "tool": "tool_call", "step": "model_step", "chunk": "model_chunk",
 }  # fmt: skip
 _SUSPENDED: Final = '{"status":"suspended"'
-_AGENT_OUTPUTS: Final = ("mastra.agent_run.output", "langfuse.observation.output", _LAMINAR_OUTPUT)
+_AGENT_OUTPUTS: Final = ("mastra.agent_run.output", _LANGFUSE_OUTPUT, _LAMINAR_OUTPUT)
+_MODEL_OUTPUTS: Final = (_OUTPUT, _LANGFUSE_OUTPUT, _LAMINAR_OUTPUT)
 _AGENT_INPUTS: Final = (_AGENT_INPUT, _INPUT, _LAMINAR_INPUT, "langfuse.observation.input")
-_ARGUMENTS: Final = (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT, _LAMINAR_INPUT)
+_ARGUMENTS: Final = (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT, _LAMINAR_INPUT, "mastra.metadata.args")
 _RESULTS: Final = (semconv.TOOL_CALL_RESULT, _OUTPUT, "output.value", _LAMINAR_OUTPUT)
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, "mastra.metadata.threadId", "threadId", _LAMINAR_SESSION)
 
@@ -72,7 +76,7 @@ def read_span(span: Span) -> GenAISpan | None:
     if kind is None and (named := _NAMED.match(span.name)) is not None:
         kind = _TYPES[named[1]]
     if kind in _TOOLS:
-        return _read_tool(span)
+        return _read_tool(span, is_pending=kind == _CLIENT_TOOL)
     if kind == "agent_run":
         return _read_agent(span)
     if kind == "model_step":
@@ -80,14 +84,16 @@ def read_span(span: Span) -> GenAISpan | None:
     return _read_chunk(span) if kind == "model_chunk" else IGNORED
 
 
-def _read_tool(span: Span) -> GenAISpan:
+def _read_tool(span: Span, *, is_pending: bool) -> GenAISpan:
     get = span.attributes.get
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(semconv.TOOL_NAME)) or _quoted(span) or name_of(span.name.rpartition(" ")[2])
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = first_value(span.attributes, _ARGUMENTS)
     result = first_value(span.attributes, _RESULTS)
-    if is_mcp_failure(result):
+    if is_pending:
+        genai_span.is_pending, genai_span.tracing = True, "asked"
+    elif is_mcp_failure(result):
         genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
     elif type(result) is str and is_refusal(result, genai_span.name):  # such a span has status OK
         genai_span.status, genai_span.refusal = "error", Refusal()
@@ -150,7 +156,7 @@ def _read_chunk(span: Span) -> GenAISpan:
 
     Other chunks name a tool as well: what a call wrote meanwhile, its result, that it waits for an approval.
     """
-    output = first_value(span.attributes, (_CHUNK_OUTPUT, _OUTPUT, _LAMINAR_OUTPUT))
+    output = first_value(span.attributes, (_CHUNK_OUTPUT, *_MODEL_OUTPUTS))
     if type(output) is not str or not (_ASKED in output or output.startswith(_ERROR)):
         return IGNORED
     genai_span = _read_model(span, _CHUNK_OUTPUT)
@@ -161,7 +167,7 @@ def _read_chunk(span: Span) -> GenAISpan:
 
 def _read_model(span: Span, output_key: str) -> GenAISpan:
     """Reads a step, or a chunk of one, with the calls its model requested."""
-    output = first_value(span.attributes, (output_key, _OUTPUT, _LAMINAR_OUTPUT))
+    output = first_value(span.attributes, (output_key, *_MODEL_OUTPUTS))
     if not may_contain_tool_calls(output):
         return IGNORED
     genai_span = genai_span_of(span, Role.MODEL, NAME)
@@ -181,10 +187,9 @@ DIALECT: Final = Dialect(
     scopes=(_LAMINAR,),
     whole_scopes=(_LAMINAR,),
     attributes=frozenset({
-        *_AGENT_INPUTS, *_AGENT_OUTPUTS, _RESPONSE_ID, *_RESULTS, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT,
-        *_CONVERSATION_IDS, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS,
-        semconv.ERROR_TYPE, _OPERATION, _OLD_INPUT, _OLD_RESULT,
-        *(_OLD_TOOL + key for key in ("toolName", "toolCallId", "args", "result")),
+        *_AGENT_INPUTS, *_AGENT_OUTPUTS, _RESPONSE_ID, *_ARGUMENTS, *_RESULTS, _AGENT_ID, _STEP_OUTPUT, _CHUNK_OUTPUT,
+        *_CONVERSATION_IDS, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE, _OPERATION,
+        _OLD_INPUT, _OLD_RESULT, *(_OLD_TOOL + key for key in ("toolName", "toolCallId", "args", "result")),
     }),
     markers=(b"mastra.operationId", b"agent.streamVNext", b"workflow.executionWorkflow", b"workflow.agentic-loop"),
     output_attributes=("mastra.agent_run.output", _STEP_OUTPUT, _OUTPUT),

@@ -116,9 +116,7 @@ def test_the_chunks_of_a_crashed_run_are_read() -> None:
     assert called(run) == ["(gone)"]
 
 
-@pytest.mark.parametrize(
-    "kind", ["model_generation", "model_inference", "workflow_step", "client_tool_call", "processor_run"]
-)
+@pytest.mark.parametrize("kind", ["model_generation", "model_inference", "workflow_step", "processor_run"])
 def test_other_spans_are_ignored(kind: str) -> None:
     assert dialects.read_span(mastra(kind, "x", 2, 1)) is IGNORED
 
@@ -305,6 +303,33 @@ def test_chunks_of_a_step_are_no_requests_of_their_own() -> None:
     )
     calls_made = [(call.id, call.step, call.status) for call in run.trajectory.calls]
     assert (calls_made, doubts(run)) == ([("c1", 0, "error"), ("c2", 0, "ok")], [])
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("mastra.model_step.output", "client_tool_call gone"),
+        ("langfuse.observation.output", "client_tool_call gone"),
+        ("lmnr.span.output", "client_tool: 'gone'"),
+    ],
+)
+def test_the_agent_has_no_function_for_a_call_of_its_client(key: str, name: str) -> None:
+    """1.x: it answers that there is no such tool, or ends its run, and the client may run the tool."""
+    asked = json.dumps(
+        {"toolCalls": [{"toolCallId": "c1", "toolName": "gone", "args": {"q": 1}}]}, separators=(",", ":")
+    )
+    spans = [
+        mastra("agent_run", "invoke_agent a", 1, lasting=100, attributes={"gen_ai.agent.name": "a"}),
+        mastra("model_step", "agent_step a", 2, 1, 5, 30, attributes={key: asked}),
+        mastra("client_tool_call", name, 3, 1, 20, 3, status=1),
+    ]
+    assert (called(run_of(*spans)), doubts(run_of(*spans))) == (["(gone)"], ["uncertain_execution"])
+    later = mastra("model_step", "agent_step a", 4, 1, 40, attributes={key: '{"text":"No.","toolCalls":[]}'})
+    run = run_of(*spans, later)
+    assert [(call.name, call.id, call.arguments, call.executed) for call in run.trajectory.calls] == [
+        ("gone", "c1", {"q": 1}, False)
+    ]
+    assert doubts(run) == []
 
 
 @pytest.mark.parametrize("key", ["mastra.agent_run.output", "langfuse.observation.output", "lmnr.span.output"])
