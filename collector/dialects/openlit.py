@@ -1,5 +1,5 @@
-"""OpenLIT where it departs from the GenAI conventions (openlit 1.3x, 1.4x): decorated functions, nodes of LangGraph graphs, and
-before 1.36 the calls that a model asks for."""
+"""OpenLIT where it departs from the GenAI conventions (openlit 1.3x, 1.4x): decorated functions, nodes of LangGraph graphs,
+handoffs between agents of OpenAI's SDK (JavaScript), and before 1.36 the calls that a model asks for."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ _FUNCTIONS_SCOPE: Final = "openlit"
 _NODES_SCOPE: Final = "openlit.instrumentation.langgraph"
 _MODEL_SCOPE: Final = "openlit.otel.tracing"
 _FLOW_SCOPE: Final = "openlit.instrumentation.crewai"
+_AGENTS_SCOPE: Final = "@openlit/instrumentation-openai-agents"
+_HANDED_OVER_BY: Final = "gen_ai.agent.source"
 _ARGS: Final = "function.args"
 _KWARGS: Final = "function.kwargs"
 _NO_ARGS: Final = ("()", None)
@@ -43,6 +45,8 @@ def read_span(span: Span) -> GenAISpan | None:
         # Without a name it is a method of the flow by which CrewAI runs an agent.
         is_method = semconv.AGENT_NAME not in span.attributes
         return IGNORED if is_method and span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
+    if span.scope.name == _AGENTS_SCOPE:
+        return IGNORED if _HANDED_OVER_BY in span.attributes else None  # a handoff; the agent's run follows
     if semconv.OPERATION_NAME in span.attributes:
         calls = _calls_asked_for(span)
         if calls is None and any(
@@ -87,11 +91,11 @@ def _calls_asked_for(span: Span) -> list[dict[str, object]] | None:
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
-    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE),
+    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE),
     read_span=read_span,
     attributes=frozenset({
         _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,
-        semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
+        semconv.TOOL_NAME, semconv.TOOL_CALL_ID, _HANDED_OVER_BY,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

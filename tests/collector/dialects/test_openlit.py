@@ -6,7 +6,8 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from tests.builders import agent_span, called, doubts, model_span, read_tool, run_of, span, tool_span
+from collector.model.span import Span
+from tests.builders import agent_span, called, doubts, model_span, read_tool, run_of, runs_of, span, tool_span
 
 
 def test_decorated_functions_have_arguments_as_python_reprs() -> None:
@@ -44,6 +45,24 @@ def test_nodes_of_a_graph_are_not_agents() -> None:
         attributes={"gen_ai.operation.name": "invoke_agent"},
     )
     assert dialects.read_span(node) is IGNORED
+
+
+def test_a_handoff_of_openai_agents_is_no_run_of_the_agent_however_long_that_takes_to_begin() -> None:
+    def openlit(name: str, number: int, parent: int, at: float, lasting: float, **more: str) -> Span:
+        attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name, **more}
+        scope = "@openlit/instrumentation-openai-agents"
+        return span(f"invoke_agent {name}", number, parent, at, lasting, attributes=attributes, scope=scope, status=1)
+
+    handed_over = {"gen_ai.agent.source": "travel"}
+    runs = runs_of(
+        span("invoke_workflow", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_workflow"}),
+        openlit("travel", 2, 1, 0, 50),
+        tool_span("get", {}, 3, 2, at=26),
+        openlit("desk", 4, 2, 44, 0.7, **handed_over),
+        openlit("desk", 5, 1, 54, 40),
+        tool_span("pay", {}, 6, 5, at=68),
+    )
+    assert [(run.agent, called(run), doubts(run)) for run in runs] == [("travel", ["get"], []), ("desk", ["pay"], [])]
 
 
 def test_arguments_of_instrumented_tools_are_python_reprs_too() -> None:
