@@ -635,6 +635,17 @@ def test_what_qwen_agent_says_in_place_of_a_result(told: str, expected: tuple[st
 
 
 @pytest.mark.parametrize(
+    ("told", "status"),
+    [("Tool 'pay' timed out after 30ms.", "error"), ("Tool 'pay' timed out after 30ms. So says the log.", "ok")],
+)
+def test_openai_agents_for_javascript_tells_a_timeout_like_a_result(told: str, status: str) -> None:
+    scope = "@openlit/instrumentation-openai-agents"
+    pay = tool_span("pay", {}, attributes={"gen_ai.tool.call.result": told}, status=1, scope=scope)
+    (call,) = run_of(agent_span(), pay).trajectory.calls
+    assert (call.status, call.executed) == (status, True)
+
+
+@pytest.mark.parametrize(
     ("returned", "status"), [('{"error": "taken"}', "error"), ('{"seat": "12A", "error": null}', "unset")]
 )
 def test_what_google_documents_as_a_failure_is_one(returned: str, status: str) -> None:
