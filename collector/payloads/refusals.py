@@ -130,7 +130,7 @@ _DENIAL: Final = re.compile(
     r"^\W*(?:error: )?(?:the |this |your )?(?:tool|function) (?:call|execution|use|invocation)s? [^.:\n]{0,20}?"
     r"(?:not approved|denied|rejected|refused|declined|cancell?ed|not executed|interrupted|requires (?:confirmation|approval))"
     r"|^the user does(?:n't| not) want to proceed"
-    r"|^tool cancelled by user$",  # Strands 1.x, of a hook that gives no reason
+    r"|^tool cancelled by (?:user|hook)$",  # Strands 1.x, of a hook that gives no reason
     re.IGNORECASE,
 )
 # A loop that looks tools up by name and calls what it finds: nothing was there. A tool may fail with the same words.

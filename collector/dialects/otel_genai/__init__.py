@@ -80,6 +80,8 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(_agent_in_name(span.name))
     if genai_span.name is not None and span.attributes.get(_NODE) == genai_span.name:
         genai_span.tracing = "node"
+    elif genai_span.scope.startswith(tool_call.STRANDS):
+        genai_span.tracing = "complete"
     return genai_span
 
 

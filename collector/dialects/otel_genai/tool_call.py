@@ -38,7 +38,8 @@ from scorers.trajectory import Status
 
 _TOOL_NAME: Final = "tool.name"  # OpenCode
 _LIVEKIT: Final = "livekit-agents"
-_STRANDS: Final = "strands"
+STRANDS: Final = "strands"
+"""Begins the names of its scopes."""
 _OPENAI_AGENTS: Final = ".openai_agents"
 _LOGFIRE_CLAUDE: Final = "logfire.claude_agent_sdk"
 """It begins the span of a call before anybody may allow that, and ends it with a result or an error, or with the run."""
@@ -133,7 +134,7 @@ def _read_arguments(call: GenAISpan, span: Span) -> None:
 
 def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
     """Note of a call without a result that it waits for a human's answer: one that does has no status either."""
-    is_of_strands = strands_status is None and call.scope.startswith(_STRANDS)
+    is_of_strands = strands_status is None and call.scope.startswith(STRANDS)
     call.is_pending = is_of_strands or _lacks_result(call, span)
     if call.is_pending and call.scope == _LOGFIRE_CLAUDE:
         call.tracing = "asked"

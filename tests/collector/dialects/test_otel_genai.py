@@ -213,6 +213,28 @@ def test_strands_tells_of_a_call_that_a_hook_cancelled_like_of_one_that_failed(
         assert (called(run), doubts(run)) == (calls, expected)
 
 
+@pytest.mark.parametrize(
+    ("words", "calls", "expected"),
+    [("Tool cancelled by hook", ["(pay)"], []), ("not by our policy", ["pay"], ["uncertain_execution"])],
+)
+def test_strands_for_javascript_has_no_span_for_a_call_that_a_hook_cancelled(
+    words: str, calls: list[str], expected: list[str]
+) -> None:
+    asked = json.dumps([{"type": "toolUse", "name": "pay", "toolUseId": "c1", "input": {"order": 7}}])
+    used = json.dumps([{"toolUse": {"name": "pay", "toolUseId": "c1", "input": {"order": 7}}}])
+    told = {"toolUseId": "c1", "status": "error", "content": [{"text": words}]}
+    history = [("gen_ai.assistant.message", {"content": used})]
+    history.append(("gen_ai.tool.message", {"content": json.dumps([{"toolResult": told}])}))
+    answer = ("gen_ai.choice", {"finish_reason": "endTurn", "message": '[{"text":"ok"}]'})
+    choice = ("gen_ai.choice", {"finish_reason": "toolUse", "message": asked})
+    run = run_of(
+        agent_span(scope="strands-agents"),
+        model_span(number=2, at=5, events=[choice], scope="strands-agents", status=1),
+        model_span(number=3, at=20, events=[*history, answer], scope="strands-agents", status=1),
+    )
+    assert (called(run), doubts(run)) == (calls, expected)
+
+
 def test_strands_records_no_status_of_a_call_that_waits_for_an_answer() -> None:
     call = tool_span("pay", {"order": 7}, 4, at=20, status=1, call_id="c1", scope="strands")
     run = run_of(agent_span(), model_span([("c1", "pay", {"order": 7})], 3, at=0), call)
