@@ -132,6 +132,8 @@ def _apply_messages(
     if call.executed and call.doubt is None and call.known_by == "request" and history.is_left_out(request):
         call.executed = False
         call.doubt_execution("a later request holds other calls of the same answer, and not this one")
+    if call.executed and call.doubt is None and call.known_by == "request" and request.model.tracing == "part":
+        call.doubt_execution("of the answer that holds it a part was received, and nothing of what came of that")
     if call.executed and call.doubt is None and is_broken(request.arguments_text):
         call.doubt_execution(BROKEN)
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from collector.checkpoints import checkpoint, in_parts
 from collector.model.genai_span import AGENT, MODEL, SESSION, TOOL, GenAISpan
+from collector.model.span_copies import copy_of
 from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.drafts import RunSpans, by_start
@@ -203,16 +204,25 @@ def _merge_repeated(run: RunSpans, calls: dict[bytes, list[GenAISpan]], ancestry
 
 
 def _without_parts(models: list[GenAISpan]) -> list[GenAISpan]:
-    """Returns ``models`` without the pieces of answers that another of them holds whole."""
+    """Returns ``models`` with the pieces of each answer as one, and without those of answers that others of them hold whole."""
     if all(model.tracing != "part" for model in models):
         return models
     whole = sorted([model for model in models if model.tracing != "part" and model.output is not None], key=by_start)
     starts = [model.start_ns for model in whole]
     kept: list[GenAISpan] = []
-    for model in models:
+    answers: dict[bytes, GenAISpan] = {}
+    for model in sorted(models, key=by_start):
         at = bisect_right(starts, model.start_ns)
-        if model.tracing != "part" or not at or whole[at - 1].end_ns < model.start_ns:
+        if model.tracing != "part":
             kept.append(model)
+        elif at and whole[at - 1].end_ns >= model.start_ns:
+            continue
+        elif (answer := answers.get(model.parent_span_id)) is not None:
+            answer.output, answer.end_ns = [*answer.output, model.output], max(answer.end_ns, model.end_ns)
+        else:
+            answers[model.parent_span_id] = answer = copy_of(model)  # the trace keeps its spans for a revision
+            answer.output = [model.output]
+            kept.append(answer)
     return kept
 
 

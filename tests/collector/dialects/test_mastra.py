@@ -332,6 +332,22 @@ def test_the_agent_has_no_function_for_a_call_of_its_client(key: str, name: str)
     assert doubts(run) == []
 
 
+def test_an_answer_that_broke_off_leaves_open_whether_its_calls_ran() -> None:
+    """0.24: the run crashes on the first of two calls, whose tool does not exist."""
+
+    def chunk(kind: str, number: int, at: float, **told: Any) -> Span:
+        return mastra("model_chunk", f"chunk: '{kind}'", number, 9, at, 1, attributes={"output": json.dumps(told)})
+
+    run = run_of(
+        chunk("tool-call", 2, 1, toolName="gone", toolCallId="c1", toolInput={"q": "a"}),
+        chunk("tool-call", 3, 2, toolName="ask", toolCallId="c2", toolInput={"q": "a"}),
+        chunk("error", 4, 20, error={"message": "Tool gone not found"}),
+    )
+    assert [(call.name, call.step) for call in run.trajectory.calls] == [("gone", 0), ("ask", 0)]
+    uncertain = [doubt.calls for doubt in run.trajectory.doubts if doubt.name == "uncertain_execution"]
+    assert uncertain == [(0,), (1,)]
+
+
 @pytest.mark.parametrize("key", ["mastra.agent_run.output", "langfuse.observation.output", "lmnr.span.output"])
 def test_a_tool_that_suspended_the_run_is_run_anew_when_that_goes_on(key: str) -> None:
     """1.x: its span ends well, without a result; the agent's says for which call the run waits."""
