@@ -124,7 +124,9 @@ def _apply_messages(
         _apply_provided(call, request.provided)
         return
     status = history.status(request)
-    if status is None and (history.is_discarded(request) or history.is_unanswered(request)):
+    if status is None and (
+        _is_awaited(call, shown.run) or history.is_discarded(request) or history.is_unanswered(request)
+    ):
         call.executed, call.known_by = False, "request"
         return
     _weigh(call, shown, request, status, answer)
@@ -136,6 +138,11 @@ def _apply_messages(
         call.doubt_execution("of the answer that holds it a part was received, and nothing of what came of that")
     if call.executed and call.doubt is None and is_broken(request.arguments_text):
         call.doubt_execution(BROKEN)
+
+
+def _is_awaited(call: DraftCall, run: RunSpans) -> bool:
+    """Whether the run ended to wait for a human's answer to this call."""
+    return call.id is not None and run.anchor is not None and call.id == run.anchor.call_id
 
 
 def _apply_provided(call: DraftCall, result: ResultStatus) -> None:

@@ -52,6 +52,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         checkpoint()
         if calls and requested:
             match(calls, requested, run)
+        requested = _without_made_before(requested, run)
         checkpoint()
         # Parses inputs on first use only: each repeats the conversation so far, and few runs need them.
         history = CallHistory(models, requested, is_ordered=run.turns_are_ordered)
@@ -91,6 +92,20 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     if run.anchor is not None and run.anchor.role is AGENT and run.anchor.name is None:
         _doubt_owners(run, calls)
     return calls
+
+
+def _without_made_before(requested: list[RequestedCall], run: RunSpans) -> list[RequestedCall]:
+    """Returns ``requested`` without the calls that were made before a human was asked, if ``run`` goes on with the run around
+    it, which waits: what goes on begins with the answer that asked for all of them.
+    """
+    made: set[tuple[str | None, str | None]] = set()
+    before = run.parent
+    while before is not None and before.anchor is not None and before.anchor.call_id is not None:
+        made.update([(spans[0].call_id, spans[0].name) for spans in before.executions])
+        before = before.parent
+    if not made:
+        return requested
+    return [one for one in requested if one.execution is not None or (one.id, one.name) not in made]
 
 
 def _calls_of_transcript(run: RunSpans, calls: Sequence[DraftCall], anchor: GenAISpan) -> Iterator[DraftCall]:

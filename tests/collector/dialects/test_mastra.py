@@ -348,6 +348,47 @@ def test_an_answer_that_broke_off_leaves_open_whether_its_calls_ran() -> None:
     assert uncertain == [(0,), (1,)]
 
 
+def waiting(name: str, call_id: str, number: int, parent: int = 0, at: float = 0) -> Span:
+    output = json.dumps(
+        {"status": "suspended", "reason": "tool-call-approval", "toolCallId": call_id}, separators=(",", ":")
+    )
+    attributes = {"gen_ai.agent.name": name, "mastra.agent_run.output": output}
+    return mastra("agent_run", f"invoke_agent {name}", number, parent, at, 50, attributes=attributes)
+
+
+def asked_in_chunk(name: str, call_id: str, number: int, parent: int, at: float) -> Span:
+    output = json.dumps({"toolName": name, "toolCallId": call_id, "toolInput": "{}"})
+    attributes = {"mastra.model_chunk.output": output}
+    return mastra("model_chunk", "model_chunk a", number, parent, at, 1, attributes=attributes)
+
+
+def ran(name: str, call_id: str, number: int, parent: int, at: float) -> Span:
+    attributes = {"gen_ai.tool.name": name, "gen_ai.tool.call.id": call_id, "gen_ai.tool.call.arguments": "{}"}
+    return mastra("tool_call", f"execute_tool {name}", number, parent, at, 5, attributes=attributes, status=1)
+
+
+def test_what_a_run_repeats_that_a_human_let_go_on_is_none_of_its_calls() -> None:
+    """1.x: it begins with the answer before the wait, and waits a second time."""
+    asked = [{"toolCallId": f"c{n}", "toolName": name, "args": {}} for n, name in enumerate(("get", "pay"), 1)]
+    repeated = {"mastra.model_step.output": json.dumps({"toolCalls": asked}, separators=(",", ":"))}
+    first, second, third = runs_of(
+        waiting("a", "c2", 1),
+        asked_in_chunk("get", "c1", 2, 1, 5),
+        asked_in_chunk("pay", "c2", 3, 1, 6),
+        ran("get", "c1", 4, 1, 10),
+        waiting("a", "c3", 5, 1, 60),
+        ran("pay", "c2", 6, 5, 65),
+        mastra("model_step", "agent_step a", 7, 5, 71, 4, attributes=repeated),
+        asked_in_chunk("pay", "c3", 8, 5, 80),
+        mastra("agent_run", "invoke_agent a", 9, 5, 120, 90, attributes={"gen_ai.agent.name": "a"}),
+        ran("pay", "c3", 10, 9, 125),
+        mastra("model_step", "agent_step a", 11, 9, 131, 4, attributes=repeated),
+        mastra("model_step", "agent_step a", 12, 9, 140, attributes={"mastra.model_step.output": '{"toolCalls":[]}'}),
+    )
+    assert [sorted(called(run)) for run in (first, second, third)] == [["(pay)", "get"], ["(pay)", "pay"], ["pay"]]
+    assert [doubts(run) for run in (first, second, third)] == [[], [], []]
+
+
 @pytest.mark.parametrize("key", ["mastra.agent_run.output", "langfuse.observation.output", "lmnr.span.output"])
 def test_a_tool_that_suspended_the_run_is_run_anew_when_that_goes_on(key: str) -> None:
     """1.x: its span ends well, without a result; the agent's says for which call the run waits."""
