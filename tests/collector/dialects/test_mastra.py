@@ -348,6 +348,28 @@ def test_an_answer_that_broke_off_leaves_open_whether_its_calls_ran() -> None:
     assert uncertain == [(0,), (1,)]
 
 
+def test_a_result_of_nothing_is_no_sign_that_a_tool_ran() -> None:
+    """0.24 tells a model so of a tool of its client. A tool of its own that returns nothing has a span."""
+    calls = [{"toolCallId": f"c{n}", "toolName": name, "args": {"q": 1}} for n, name in enumerate(("pay", "ask"), 1)]
+    asked = json.dumps({"text": "", "toolCalls": calls}, separators=(",", ":"))
+    cut = {"name": "[MaxDepth]", "arguments": "[MaxDepth]"}
+    messages = [
+        {"role": "user", "content": "Pay it."},
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": call["toolCallId"], "type": "function", "function": cut} for call in calls
+        ]},
+        *({"role": "tool", "tool_call_id": call["toolCallId"], "content": "null"} for call in calls),
+    ]  # fmt: skip
+    body = json.dumps({"body": {"model": "m", "messages": messages}}, separators=(",", ":"))
+    run = run_of(
+        mastra("agent_run", "agent.a", 1, lasting=100, attributes={"gen_ai.agent.id": "a"}),
+        mastra("model_step", "step: 0", 2, 1, 5, 40, attributes={"output": asked, "id": "r1"}),
+        mastra("tool_call", "tool.execute pay", 3, 2, 10, 20, attributes={"input": '{"q":1}'}, status=1),
+        mastra("model_step", "step: 1", 4, 1, 60, attributes={"output": '{"toolCalls":[]}', "id": "r2", "input": body}),
+    )
+    assert (called(run), doubts(run)) == (["pay", "(ask)"], ["uncertain_execution", "unobserved_results"])
+
+
 def waiting(name: str, call_id: str, number: int, parent: int = 0, at: float = 0) -> Span:
     output = json.dumps(
         {"status": "suspended", "reason": "tool-call-approval", "toolCallId": call_id}, separators=(",", ":")
