@@ -68,6 +68,9 @@ _UNNAMED: Final = re.compile(
         r"^Error: the Action Input is not a valid key, value dictionary\.",
         r"^Error: Failed to parse tool arguments as JSON: ",
         r"^\[LocalFunc\] failed to unmarshal arguments in json",  # Eino
+        # DSPy, which compares the arguments with the tool's before it calls it; the model is told with a traceback
+        r"(?:^|\bValueError: )Arg \S{1,256} is not in the tool's args\.\s*$",
+        r"(?:^|\bValueError: )Arg \S{1,256} is invalid: [^\n]{1,1000} is not (?:of type '|one of \[|valid under )",
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
     ))

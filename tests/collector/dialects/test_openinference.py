@@ -1030,3 +1030,21 @@ def test_a_span_that_names_its_run_in_brackets_does_not_name_its_tool() -> None:
     """Grasp Agents: the span of a call is named `pay.tool[5c78_agent]`."""
     run = run_of(agent_span(), span("pay.tool[5c78_agent]", 2, 1, 5, attributes={KIND: "TOOL"}))
     assert (called(run), doubts(run)) == ([], ["unrecorded_calls", "nothing_recorded"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message", "ran"),
+    [
+        ('{"city": "Rome", "nights": "two"}', "Arg nights is invalid: 'two' is not of type 'integer'", False),
+        ('{"city": "Rome", "zone": "x"}', "Arg zone is not in the tool's args.", False),
+        ('{"city": "Rome", "nights": 2}', "Arg nights is invalid: no room is free", True),
+    ],
+)
+def test_arguments_that_dspy_did_not_pass_to_the_tool(given: str, message: str, ran: bool) -> None:
+    """DSPy 3.4 compares them with the tool's inside the span of the call."""
+    call = oi(
+        "TOOL", "book_hotel.__call__", 2, 1, 1, 2, attributes={"input.value": f'{{"kwargs": {given}}}'},
+        status=2, message=f"ValueError: {message}",
+    )  # fmt: skip
+    run = run_of(oi("CHAIN", "ReAct.forward", 1, lasting=100), call)
+    assert [(c.executed, c.status, doubts(run)) for c in run.trajectory.calls] == [(ran, "error", [])]
