@@ -71,6 +71,8 @@ _UNNAMED: Final = re.compile(
         # DSPy, which compares the arguments with the tool's before it calls it; the model is told with a traceback
         r"(?:^|\bValueError: )Arg \S{1,256} is not in the tool's args\.\s*$",
         r"(?:^|\bValueError: )Arg \S{1,256} is invalid: [^\n]{1,1000} is not (?:of type '|one of \[|valid under )",
+        # LlamaIndex: a tool that waits for a human ends with this, and runs once more when there is an answer
+        r"^(?:WaitingForEvent: )?Waiting for event <class '",
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
     ))

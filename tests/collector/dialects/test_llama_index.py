@@ -189,6 +189,14 @@ def test_an_agent_inside_a_tool_has_a_run_of_its_own() -> None:
     assert (called(outer), called(inner)) == (["ask_policy"], ["lookup"])
 
 
+def test_a_tool_that_waited_for_a_human_is_one_call() -> None:
+    """Its ``wait_for_event`` ends it with an exception, and it is run again when there is an answer."""
+    called_danger = "ToolCall(tool_name='danger', tool_kwargs={'x': '1'}, tool_id='call_0050')"
+    waiting = "Waiting for event <class 'workflows.events.HumanResponseEvent'>"
+    run = run_of(agent(), tool(called_danger, status=2, message=waiting), tool(called_danger, 3, at=40))
+    assert (called(run), doubts(run)) == (["(danger)", "danger"], [])
+
+
 def test_a_tool_that_no_agent_called_has_no_name() -> None:
     assert "unrecorded_calls" in doubts(run_of(agent(), method("FunctionTool.call", 2)))
 

@@ -1048,3 +1048,15 @@ def test_arguments_that_dspy_did_not_pass_to_the_tool(given: str, message: str, 
     )  # fmt: skip
     run = run_of(oi("CHAIN", "ReAct.forward", 1, lasting=100), call)
     assert [(c.executed, c.status, doubts(run)) for c in run.trajectory.calls] == [(ran, "error", [])]
+
+
+def test_a_tool_of_llama_index_that_waited_for_a_human_is_one_call() -> None:
+    """LlamaIndex 0.14: its ``wait_for_event`` ends the tool with an exception; it is run again when there is an answer."""
+    asked = {"tool.name": "danger", "input.value": '{"kwargs": {"x": "1"}}'}
+    waiting = "WaitingForEvent: Waiting for event <class 'workflows.events.HumanResponseEvent'>"
+    first = oi("TOOL", "FunctionTool.acall", 2, 1, 10, 2, attributes=asked, status=2, message=waiting)
+    answered = {**asked, "output.value": '{"raw_output":"did","is_error":false}'}
+    agent = oi("CHAIN", "FunctionAgent.run", 1, lasting=100, status=1)
+    run = run_of(agent, first, oi("TOOL", "FunctionTool.acall", 3, 1, 30, 2, attributes=answered, status=1))
+    assert [(c.executed, c.status) for c in run.trajectory.calls] == [(False, "error"), (True, "ok")]
+    assert doubts(run) == []
