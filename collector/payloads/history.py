@@ -13,6 +13,7 @@ from collector.payloads.reprs import may_be_objects, parse_message
 from collector.payloads.roles import MODEL_ROLES, USER_ROLES, plain_role, role_of
 from collector.payloads.text_calls import (
     REPEATED,
+    follows_lost_attempt,
     is_broken_action,
     is_observation,
     may_hold_calls,
@@ -53,8 +54,8 @@ def calls_in_history(
 
     Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet, of the
     tool that it names if it names one. A call that one message holds twice, in two formats, counts once. Messages that are
-    reprs and could not be parsed, and requests in words that are damaged, are added to ``unread``, results of calls that the
-    input does not hold to ``unasked``.
+    reprs and could not be parsed, requests in words that are damaged, and prompts after an attempt that is not told are added
+    to ``unread``, results of calls that the input does not hold to ``unasked``.
     """
     calls: list[HistoryCall] = []
     stack: list[tuple[object, bool, int]] = [(messages, False, 0)]
@@ -100,7 +101,8 @@ def _is_of_user(node: Mapping[Any, Any]) -> bool:
 
 def _told_in_words(message: Mapping[Any, Any], unread: list[str] | None) -> list[Mapping[str, Any]]:
     """Returns the call in the words of a model, and its result, as messages. Prompts have such words as an example."""
-    if plain_role(message.get("role")) not in MODEL_ROLES:
+    is_of_model = plain_role(message.get("role")) in MODEL_ROLES
+    if not is_of_model and unread is None:
         return []
     content = message.get("content") or message.get("parts")
     parts = content if isinstance(content, list) else [content]
@@ -109,8 +111,8 @@ def _told_in_words(message: Mapping[Any, Any], unread: list[str] | None) -> list
     ]
     texts = [text for text in found if type(text) is str]
     if unread is not None:
-        unread += filter(is_broken_action, texts)
-    return [told for text in texts for told in parse_action(text)]
+        unread += filter(is_broken_action if is_of_model else follows_lost_attempt, texts)
+    return [told for text in texts for told in parse_action(text)] if is_of_model else []
 
 
 def _read_text(text: str, unread: list[str] | None) -> object:

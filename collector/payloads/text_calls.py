@@ -33,6 +33,10 @@ _CALLING: Final = "Calling tools:\n"
 _OBSERVATION: Final = "Observation:\n"
 _AFTER_RESULT: Final = "Analyze the tool result. "
 """Begins what CrewAI (1.x) tells its model after each result, as the user."""
+_REJECTED: Final = "### Previous attempt failed validation: "
+"""Begins what CrewAI tells its model of an answer that a guardrail rejected."""
+_THOUGHT: Final = "Thought:"
+"""Ends a prompt as ReAct has it."""
 _FAILURE: Final = re.compile(r"\bError executing tool '([^']{1,256})' with arguments (\{.{0,4096}?\}): ", re.DOTALL)
 """What smolagents' model is told instead of a call that failed."""
 _UNKNOWN: Final = re.compile(r"^Error:\nUnknown tool ([^,\s]{1,256}), should be one of: ")
@@ -100,6 +104,11 @@ def parse_action(text: str) -> list[Mapping[str, Any]]:
 def is_broken_action(text: str) -> bool:
     """Whether a message of a model asks for a call as ReAct has it, with an object that is damaged: frameworks may mend it."""
     return ACTION_INPUT in text and len(text) <= MAX_TEXT and _REACT.search(text) is not None and _action(text) is None
+
+
+def follows_lost_attempt(text: str) -> bool:
+    """Whether a prompt as ReAct has it asks for the answer once more: CrewAI keeps no message of the attempt before it."""
+    return text.endswith(_THOUGHT) and _REJECTED in text
 
 
 def _action(text: str) -> tuple[Mapping[str, Any], str | None] | None:

@@ -750,6 +750,17 @@ def test_a_conversation_of_crewai_in_words(given: str, doubted: list[str]) -> No
     assert (called(run), doubts(run)) == (expected, doubted)
 
 
+@pytest.mark.parametrize(("begin", "doubted"), [("\n\nThought:", ["unrecorded_calls"]), ("", [])])
+def test_crewai_keeps_no_messages_of_an_answer_that_a_guardrail_rejected(begin: str, doubted: list[str]) -> None:
+    """CrewAI 1.15: in words, its calls leave no span either; of a model that is given tools there is one for each."""
+    asked = "Current Task: Pay!\n### Previous attempt failed validation: be longer\n\n\n### Previous result:\nPaid."
+    said = 'Thought: pay\nAction: pay\nAction Input: {"n": 2}\nObservation: paid'
+    messages = [{"role": "user", "content": asked + begin}, {"role": "assistant", "content": said}]
+    attributes = {"crew_key": "k", "output.value": json.dumps({"raw": "Paid.", "messages": messages})}
+    run = run_of(oi("AGENT", "helper._execute_core", 1, lasting=100, attributes=attributes))
+    assert (called(run), doubts(run)) == (["pay"], doubted)
+
+
 @pytest.mark.parametrize(
     "told",
     [
