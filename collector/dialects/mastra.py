@@ -31,7 +31,8 @@ _ASKED: Final = '"toolInput":'  # of a chunk
 _ERROR: Final = '{"error"'
 _INPUT: Final = "input"
 _OUTPUT: Final = "output"
-_NOTHING_TOLD: Final = re.compile(r',\{"role":"tool","tool_call_id":"[^"]*","content":"null"\}')
+_NOTHING: Final = '"content":"null"}'
+_NOTHING_TOLD: Final = re.compile(r',\{"role":"tool","tool_call_id":"[^"]*",' + re.escape(_NOTHING))
 """What 0.x tells a model of a call that returned nothing, which its span shows, and of one for which there is no function."""
 _AGENT_INPUT: Final = "mastra.agent_run.input"
 _AGENT_ID: Final = "gen_ai.agent.id"
@@ -175,7 +176,9 @@ def _read_model(span: Span, output_key: str) -> GenAISpan:
     genai_span = genai_span_of(span, Role.MODEL, NAME)
     set_output(genai_span, output)
     given = span.attributes.get(_INPUT)  # in 0.x the request, with all messages
-    set_input(genai_span, _NOTHING_TOLD.sub("", given) if type(given) is str else given)
+    if type(given) is str and _NOTHING in given:
+        given = _NOTHING_TOLD.sub("", given)
+    set_input(genai_span, given)
     genai_span.response_id = name_of(span.attributes.get(_RESPONSE_ID))
     genai_span.finish = "tool_calls" if type(output) is str and _REQUESTED in output else ""
     if type(output) is str and output.startswith(_ERROR) and is_refusal(output):
