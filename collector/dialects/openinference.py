@@ -72,6 +72,7 @@ _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 _LANGCHAIN_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 
 _ANSWER: Final = "llm.output_messages."
+_TEXT: Final = "llm.output_messages.0.message.content"
 _OF_LOOP: Final = "message.tool_calls."
 _OUTPUT_PREFIXES: Final = (_ANSWER, _OF_LOOP)
 _EVENT: Final = "target"
@@ -299,7 +300,7 @@ def _read_model(span: Span) -> GenAISpan:
         genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
     is_asking = requests_action(output) or (type(output) is str and _CALLS_IN_TEXT.search(output) is not None)
     if calls is None and is_asking:
-        genai_span.finish = "tool_calls"
+        genai_span.output, genai_span.finish = get(_TEXT), "tool_calls"
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:

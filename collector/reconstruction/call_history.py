@@ -30,6 +30,7 @@ class CallHistory:
         self._places: dict[int, _Place] = {}
         self._unanswered: set[int] = set()
         self._told: set[int] = set()
+        self._transcribed: set[int] = set()
         self._used_answers: set[bytes] = set()
         self._unread: list[str] = []
         self._unasked: list[ToolResult] = []
@@ -53,6 +54,13 @@ class CallHistory:
         """Whether a later input holds other calls of the same answer, and none holds this one: it was not taken."""
         self._read()
         return id(request) not in self._told and request.model.span_id in self._used_answers
+
+    def is_of_another(self, request: RequestedCall) -> bool:
+        """Whether the conversation in the agent's span lacks this call in words: an agent without a span may have made it."""
+        if request.id is not None or request.model.is_transcript or not any(one.is_transcript for one in self._models):
+            return False
+        self._read()
+        return id(request) not in self._transcribed
 
     @property
     def is_partly_unread(self) -> bool:
@@ -110,9 +118,7 @@ class CallHistory:
         last = max((at for at, call in enumerate(history) if call.status is not None), default=-1)
         for at, (call, known) in enumerate(zip(history, matched, strict=True)):
             if known is not None:
-                self._told.add(id(known))
-                if known.is_recorded:
-                    self._used_answers.add(known.model.span_id)
+                self._note_told(known, model)
             if known is not None and call.status is not None:
                 statuses.setdefault(id(known), call.status)
             elif known is not None and at < last:
@@ -128,6 +134,13 @@ class CallHistory:
                 found = RequestedCall(call.id, call.name, arguments, text, -1, at, model, None, call.status, False)
                 self._places[id(found)] = places[at]
                 self._requests.append(found)
+
+    def _note_told(self, request: RequestedCall, model: GenAISpan) -> None:
+        self._told.add(id(request))
+        if model.is_transcript:
+            self._transcribed.add(id(request))
+        if request.is_recorded:
+            self._used_answers.add(request.model.span_id)
 
     def _own_requests(
         self, model: GenAISpan, history: Sequence[HistoryCall], before: Iterable[RequestedCall]

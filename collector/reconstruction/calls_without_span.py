@@ -138,6 +138,8 @@ def _apply_messages(
         call.doubt_execution("of the answer that holds it a part was received, and nothing of what came of that")
     if call.executed and call.doubt is None and is_broken(request.arguments_text):
         call.doubt_execution(BROKEN)
+    if call.executed and call.doubt is None and history.is_of_another(request):
+        call.doubt, call.evidence = "uncertain_owner", "the conversation in the agent's span lacks it"
 
 
 def _is_awaited(call: DraftCall, run: RunSpans) -> bool:

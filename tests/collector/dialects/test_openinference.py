@@ -1071,3 +1071,26 @@ def test_a_tool_of_llama_index_that_waited_for_a_human_is_one_call() -> None:
     run = run_of(agent, first, oi("TOOL", "FunctionTool.acall", 3, 1, 30, 2, attributes=answered, status=1))
     assert [(c.executed, c.status) for c in run.trajectory.calls] == [(False, "error"), (True, "ok")]
     assert doubts(run) == []
+
+
+def test_calls_in_words_are_those_that_the_models_spans_ask_for() -> None:
+    """CrewAI 1.15 beside the instrumentation of OpenAI: the conversation in the agent's span has its own calls alone."""
+
+    def said(words: str, number: int, at: float) -> Span:
+        output = {"choices": [{"message": {"role": "assistant", "content": words}}]}
+        attributes = {"llm.output_messages.0.message.content": words, "output.value": json.dumps(output)}
+        return oi("LLM", "ChatCompletion", number, 1, at, 5, attributes=attributes, status=1)
+
+    delegate = 'Thought: ask\nAction: Delegate work to coworker\nAction Input: {"task": "pay"}'
+    messages = [
+        {"role": "user", "content": "Pay!"},
+        {"role": "assistant", "content": f"{delegate}\nObservation: Paid."},
+    ]
+    attributes = {"crew_key": "k", "output.value": json.dumps({"raw": "Paid.", "messages": messages})}
+    boss = oi("AGENT", "boss._execute_core", 1, lasting=100, attributes=attributes)
+    last = said("Thought: I know\nFinal Answer: Paid.", 5, 60)
+    run = run_of(boss, said(delegate, 2, 10), last)
+    assert (called(run), doubts(run)) == (["Delegate work to coworker"], [])
+    pay = said('Thought: pay\nAction: pay\nAction Input: {"n": 2}', 3, 20)
+    run = run_of(boss, said(delegate, 2, 10), pay, last)
+    assert "uncertain_owner" in doubts(run)
