@@ -120,6 +120,12 @@ _AUTOGEN: Final = "openinference.instrumentation.autogen_agentchat"
 _UNPARSED: Final = re.compile(r"Error: [^\n]{1,200}: line \d{1,9} column \d{1,9} \(char \d{1,9}\)\Z")
 _PIPECAT: Final = "openinference.instrumentation.pipecat"
 """It ends all spans well. A handler has no other way to tell a failure than its result (Pipecat 1.x)."""
+_CREWAI: Final = "openinference.instrumentation.crewai"
+"""It ends the spans of tools well, also of one that failed (CrewAI 0.2xx) or could not reach the coworker that it names."""
+_FAILED_IN_CREW: Final = re.compile(
+    r"\s*(?:I encountered an error while trying to use the tool|Error executing tool)\."
+)
+"""How the words begin that CrewAI has in place of a result."""
 _ADK: Final = "openinference.instrumentation.google_adk"
 """It ends the spans of tools well, also of one whose error a callback answered, or that answered with an error (1.0)."""
 _CLAUDE: Final = "openinference.instrumentation.claude_agent_sdk"
@@ -209,6 +215,8 @@ def _read_refusal(genai_span: GenAISpan, output: object) -> None:
         genai_span.status, genai_span.tracing = "unset", "told"
     elif (flagged := flagged_failure(output)) is not None:
         genai_span.status, genai_span.refusal = "error", flagged.refusal or genai_span.refusal
+    elif genai_span.scope == _CREWAI and type(output) is str and _FAILED_IN_CREW.match(output) is not None:
+        genai_span.status = "error"
     # AutoGen's span of a tool that does not exist ends well. Only of a refusal that names the tool: the output is the tool's.
     name = genai_span.name
     if name is not None and type(output) is str and len(output) <= MAX_CHARS and name in output:

@@ -1094,3 +1094,26 @@ def test_calls_in_words_are_those_that_the_models_spans_ask_for() -> None:
     pay = said('Thought: pay\nAction: pay\nAction Input: {"n": 2}', 3, 20)
     run = run_of(boss, said(delegate, 2, 10), pay, last)
     assert "uncertain_owner" in doubts(run)
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (
+            "\nI encountered an error while trying to use the tool. This was the error: card declined.\n Tool pay accepts",
+            "error",
+        ),
+        (
+            "\nError executing tool. coworker mentioned not found, it must be one of the following options:\n- policy",
+            "error",
+        ),
+        ("I encountered an error of 0.2 mm", "ok"),
+    ],
+)
+def test_crewai_tells_of_a_failure_in_place_of_a_result(output: str, expected: str) -> None:
+    """CrewAI 0.203 under the instrumentation's 0.1.17, and 1.15 under its 1.1.21: the span ends well."""
+    attributes = {"tool.name": "pay", "input.value": '{"amount": 9.5}', "output.value": output}
+    scope = "openinference.instrumentation.crewai"
+    call = oi("TOOL", "pay._use", 2, 1, 10, attributes=attributes, scope=scope, status=1)
+    run = run_of(oi("AGENT", "travel._execute_core", 1, lasting=100), call)
+    assert [(c.status, c.executed, doubts(run)) for c in run.trajectory.calls] == [(expected, True, [])]
