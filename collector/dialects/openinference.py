@@ -88,8 +88,9 @@ _GIVEN: Final = '"function_call"'
 """In an input that holds earlier calls; the user's words after them have no role in its history."""
 _BEGINNING: Final = 64
 """How much of its history tells where it begins anew: a stream has it once for each turn, one after the other."""
-_BY_ANTHROPIC: Final = re.compile(r'"type": ?"(?:(?:server|mcp)_tool_use|\w{1,40}_tool_result)"')
-"""In an answer of Anthropic's models with what their provider ran; attributes hold the calls like those that it asked for."""
+_ANTHROPIC: Final = ("openinference.instrumentation.anthropic", "@arizeai/openinference-instrumentation-anthropic")
+_BY_PROVIDER: Final = re.compile(r'"type": ?"(?:(?:server|mcp)_tool_use|\w{1,40}_tool_result)"')
+"""In their answers with what the provider ran; attributes hold such calls like those that the model asked for."""
 _CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
 """In outputs that hold calls in the framework's own form alone: Mastra 0.x, DSPy."""
 _CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")
@@ -318,7 +319,12 @@ def _read_model(span: Span) -> GenAISpan:
 
 def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) -> str | list[dict[str, Any]] | None:
     """Returns the calls that an answer asked for, beside what its provider ran; None if there are none."""
-    if type(output) is str and len(output) <= MAX_TEXT and _BY_ANTHROPIC.search(output) is not None:
+    if (
+        scope in _ANTHROPIC
+        and type(output) is str
+        and _BY_PROVIDER.search(output) is not None
+        and len(output) <= MAX_TEXT
+    ):
         return output
     calls = flattened_calls(attributes)
     if calls is not None and scope in _WITHOUT_EMPTY and output:

@@ -29,8 +29,8 @@ def provided_calls(answer: str) -> list[dict[str, Any]]:
 
 def with_provided_calls(history: str) -> str:
     """Returns a history of messages in which what the provider ran is in the conventions' parts."""
-    known = parse_any(history)
-    if not may_hold_provided(history) or not isinstance(known, Mapping):
+    known = parse_any(history) if may_hold_provided(history) else None
+    if not isinstance(known, Mapping):
         return history
     told = {
         key: [_with_conventions(message) for message in messages] if isinstance(messages, list) else messages

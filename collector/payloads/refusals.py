@@ -153,6 +153,8 @@ _POSSIBLE_DENIAL: Final = re.compile(
     r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"
     r"|\b(?:user|human|customer|operator|approver|reviewer|supervisor|manager|admin) (?:has )?"
     r"(?:denied|rejected|declined|cancell?ed)\b"
+    # AG2 without anybody to ask: whether the call may run, or what its tool wants to know
+    r"|^(?:HumanInputNotProvidedError: )?Human input was requested but not provided\b"
     # OpenInference and LangSmith for Claude's Agent SDK: it was asked for, and then nothing was heard of it
     r"|^abandoned$|^Tool run not completed \(conversation ended\)$",
     re.IGNORECASE,

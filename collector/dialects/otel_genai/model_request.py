@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ _GOOGLE_OFFICIAL: Final = "opentelemetry.instrumentation.google_genai"
 """It joins all answers of a stream in which google-genai calls functions itself (1.3b0); each of these leaves a span."""
 _GOOGLE: Final = "opentelemetry.instrumentation.google_generativeai"
 """OpenLLMetry (0.62) has one span for all turns in which google-genai calls functions itself, with the last answer alone."""
+_RAN_IN_WORDS: Final = re.compile(r'"content": ?"outcome=<Outcome\.|\btool_call=ToolCall\(')
+"""It writes what the provider ran as a text: Python's repr of the part."""
 _ANTHROPIC_OPENLLMETRY: Final = "opentelemetry.instrumentation.anthropic"
 """It leaves out of an answer what the provider ran meanwhile (0.62), and of its tools all but the name: MCP's have none."""
 _RUN_BY_CLIENT: Final = frozenset({"bash", "computer", "memory", "str_replace_based_edit_tool", "str_replace_editor"})
@@ -52,7 +55,9 @@ def read_model(span: Span) -> GenAISpan:
     genai_span.tracing = "lossy" if is_anthropic else ""
     if span.scope.name == _GOOGLE_OFFICIAL and _is_joined(output, attributes):
         genai_span.output = None
-    if genai_span.output is None and _may_hide_calls(genai_span, attributes):
+    if span.scope.name == _GOOGLE_OFFICIAL and not genai_span.has_output:
+        genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
+    if _may_hide_calls(genai_span, output, attributes):
         genai_span.finish = "tool_calls"
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
@@ -71,11 +76,15 @@ def _is_joined(output: object, attributes: Mapping[str, Any]) -> bool:
     return isinstance(parts, list) and bool(parts) and not tool_call_parts(parts[-1:])
 
 
-def _may_hide_calls(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
+def _may_hide_calls(model: GenAISpan, output: object, attributes: Mapping[str, Any]) -> bool:
     """Whether calls may be left out of an answer: of functions that Google's client was given, unless the input tells of a
-    call of them, or of tools that Anthropic runs.
+    call of them, or of tools that Anthropic runs. What Google runs is there in words alone.
     """
     if model.scope not in (_GOOGLE, _ANTHROPIC_OPENLLMETRY):
+        return False
+    if model.scope == _GOOGLE and type(output) is str and _RAN_IN_WORDS.search(output) is not None:
+        return True
+    if model.output is not None:
         return False
     offered = parse_any(attributes.get(semconv.TOOL_DEFINITIONS))
     tools = [one for one in offered if isinstance(one, dict)] if isinstance(offered, list) else []

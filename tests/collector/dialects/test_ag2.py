@@ -142,3 +142,14 @@ def _asked_in_call(**question: str) -> list[Span]:
 def test_a_human_was_asked_whether_a_call_may_run(question: dict[str, str], call: str, doubted: list[str]) -> None:
     run = run_of(*_asked_in_call(**question))
     assert (called(run), doubts(run)) == ([call], doubted)
+
+
+def test_a_call_that_waited_for_an_answer_that_nobody_can_give_may_not_have_run() -> None:
+    """An approval without a hook (1.2), or what the tool itself asked."""
+    words = "Human input was requested but not provided. Please set it for agent using `Agent(..., hitl_hook=func)`"
+    agent = _asked_in_call()[0]
+    call = {"ag2.span.type": "tool", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
+    scope, message = "opentelemetry.instrumentation.ag2", f"HumanInputNotProvidedError: {words}"
+    failed = span("execute_tool pay", 2, 1, 1, 5, scope=scope, attributes=call, status=2, message=message)
+    run = run_of(agent, failed)
+    assert (called(run), doubts(run)) == (["pay"], ["uncertain_execution"])

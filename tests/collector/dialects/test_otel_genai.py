@@ -709,6 +709,43 @@ def test_openllmetry_hides_what_googles_client_called_itself(
     assert doubts(run_of(agent_span(), *before, asked)) == expected
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("outcome=<Outcome.OUTCOME_OK: 'OUTCOME_OK'> output='1' id=None", ["unrecorded_calls"]),
+        (
+            "text=None tool_call=ToolCall(\n  id='t1',\n  tool_type=<ToolType.URL_CONTEXT: 'URL_CONTEXT'>\n)",
+            ["unrecorded_calls"],
+        ),
+        ("The outcome=<Outcome.OUTCOME_OK: 'OUTCOME_OK'>", []),
+    ],
+)
+def test_openllmetry_has_what_googles_provider_ran_in_words(words: str, expected: list[str]) -> None:
+    parts = [{"type": "text", "content": words}, {"type": "text", "content": "done"}]
+    told = {
+        "gen_ai.tool.definitions": json.dumps([{"code_execution": {}}]),
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts, "finish_reason": "stop"}]),
+        "gen_ai.response.finish_reasons": ["stop"],
+    }
+    scope = "opentelemetry.instrumentation.google_generativeai"
+    assert doubts(run_of(agent_span(), model_span((), 2, attributes=told, scope=scope))) == expected
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [("opentelemetry.instrumentation.google_genai", ["nothing_recorded"]), ("test", [])],
+)
+def test_why_gemini_ended_its_answer_does_not_tell_whether_it_asked_for_functions(
+    scope: str, expected: list[str]
+) -> None:
+    """A chat of google-genai without content (2.34 under 1.3b0): its functions leave no spans either."""
+    reason = {"gen_ai.response.finish_reasons": ["stop"]}
+    asked = span(
+        "generate_content m", 2, 1, scope=scope, attributes={"gen_ai.operation.name": "generate_content", **reason}
+    )
+    assert doubts(run_of(agent_span(), asked)) == expected
+
+
 PAY_OFFERED = {"name": "pay", "description": "Pay.", "input_schema": {"type": "object", "properties": {}}}
 
 
