@@ -15,8 +15,8 @@ from collector.assembly.gaps import Gaps
 from collector.clock import Clock
 
 _MAX_TRACES: Final = 50_000
-"""Traces of refused requests that are known, once for each request. Of those refused longest ago nothing is known beyond it but
-when: a gap in what was received."""
+"""Traces of refused requests that are known, once for each request. Beyond it those refused longest ago are forgotten, and the
+time at which they were refused is a gap in what was received."""
 _ID_SIZE: Final = 16  # bytes: others are of no trace that is assembled, and may be of any size
 _SENT_AGAIN: Final = 600.0
 """Seconds: no sender tries for longer, the OpenTelemetry Collector for 300."""
