@@ -22,7 +22,8 @@ from collector.assembly.seen_from import SeenFrom
 from collector.assembly.trace import Trace
 from collector.otlp.lazy import Envelope
 from collector.storage.conversation_rows import ConversationRows
-from collector.storage.records import RecordKind, SpoolRecord, pack, write_time, write_tombstone
+from collector.storage.packing import pack
+from collector.storage.records import RecordKind, SpoolRecord, write_time, write_tombstone
 from collector.storage.shared_parts import SharedParts
 from collector.storage.spool import Spool
 

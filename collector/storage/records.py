@@ -19,15 +19,14 @@ import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
-from functools import lru_cache
 from typing import NamedTuple
 
 from collector.assembly.conversations import Conversation, ConversationKey
 from collector.assembly.trace import Given, Trace
 from collector.otlp.structure import Envelope
+from collector.storage.packing import DAMAGED, pack, unpack
 
 _TRACE_ID, _SPAN_ID, _LINK = 16, 8, 16  # bytes
-_DAMAGED = "a record of the spool is damaged"
 
 
 class RecordKind(IntEnum):
@@ -107,7 +106,7 @@ def read_record(row: int, kind: int, packed: bytes, shared: Mapping[int, bytes])
     ids = _split_ids(parts[0], _TRACE_ID) if parts else []
     known = kind in (RecordKind.SPANS, RecordKind.LOG, RecordKind.CONTEXT, RecordKind.CUT)
     if not ids or len(parts) < len(ids) + 3 or not known or (kind == RecordKind.LOG and len(parts) < 5):
-        raise ValueError(_DAMAGED)
+        raise ValueError(DAMAGED)
     links = dict(zip(ids, ([_checked(link, _LINK)] for link in parts[1 : len(ids) + 1]), strict=True))
     envelope, raws = parts[len(ids) + 1 : len(ids) + 3], parts[len(ids) + 3 :]
     rows = []
@@ -117,7 +116,7 @@ def read_record(row: int, kind: int, packed: bytes, shared: Mapping[int, bytes])
                 (found,) = _ROW.unpack(part)
                 envelope[at] = shared[found]
             except (struct.error, KeyError):
-                raise ValueError(_DAMAGED) from None
+                raise ValueError(DAMAGED) from None
             rows.append(found)
     return SpoolRecord(row, RecordKind(kind), links, Envelope(*envelope), raws, tuple(rows))
 
@@ -151,7 +150,7 @@ def read_tombstone(packed: bytes, now: float) -> Trace:
     """Decode a tombstone into the trace it recognises spans for. Raises ValueError if it is damaged."""
     trace_id, links, held, others, logs, anchors = unpack(packed)
     if len(trace_id) != _TRACE_ID:
-        raise ValueError(_DAMAGED)
+        raise ValueError(DAMAGED)
     seen: dict[bytes | int, bool] = dict.fromkeys(_split_ids(held, _SPAN_ID), True)
     seen.update(dict.fromkeys(_split_ids(others, _SPAN_ID), False))
     seen.update((int.from_bytes(key), False) for key in _split_ids(logs, _SPAN_ID))
@@ -159,7 +158,7 @@ def read_tombstone(packed: bytes, now: float) -> Trace:
     try:
         trace.verdicts = {anchor: Given(revision) for anchor, revision in _read_anchors(anchors)}
     except struct.error:
-        raise ValueError(_DAMAGED) from None
+        raise ValueError(DAMAGED) from None
     return trace
 
 
@@ -171,7 +170,7 @@ def write_time(time_ns: int) -> bytes:
 def read_time(record: bytes) -> int:
     """Decode a wall time, in ns. Raises ValueError if it is damaged."""
     if len(record) != _TIME.size:
-        raise ValueError(_DAMAGED)
+        raise ValueError(DAMAGED)
     time_ns: int = _TIME.unpack(record)[0]
     return time_ns
 
@@ -184,7 +183,7 @@ def write_refused(key: int, traces: Iterable[bytes]) -> bytes:
 def read_refused(record: bytes) -> tuple[int, list[bytes]]:
     """Decode a refused request: its key, and the traces of which it has spans. Raises ValueError if it is damaged."""
     if len(record) < _KEY.size + _TRACE_ID:
-        raise ValueError(_DAMAGED)
+        raise ValueError(DAMAGED)
     key: int = _KEY.unpack_from(record)[0]
     return key, _split_ids(record[_KEY.size :], _TRACE_ID)
 
@@ -197,7 +196,7 @@ def write_gap(begun_ns: int, ended_ns: int) -> bytes:
 def read_gap(record: bytes) -> tuple[int, int]:
     """Decode a gap: when it began and ended, in ns of wall time. Raises ValueError if it is damaged."""
     if len(record) != _GAP.size:
-        raise ValueError(_DAMAGED)
+        raise ValueError(DAMAGED)
     begun_ns, ended_ns = _GAP.unpack(record)
     return begun_ns, ended_ns
 
@@ -215,35 +214,7 @@ def read_conversation(record: bytes) -> ConversationState:
         key = ConversationKey(*state["key"])
         return ConversationState(key, int(state["revision"]), bool(state["truncated"]), bool(state["is_over"]))
     except (KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ValueError(_DAMAGED) from error
-
-
-def pack(parts: list[bytes]) -> bytes:
-    """Join parts so that ``unpack`` can separate them again."""
-    sizes = [len(part) for part in parts]
-    return b"".join([_integers(len(sizes) + 1).pack(len(sizes), *sizes), *parts])
-
-
-def unpack(packed: bytes) -> list[bytes]:
-    """Returns the parts of a record. Raises ValueError if it is damaged."""
-    try:
-        (count,) = struct.unpack_from("<I", packed)
-        # A damaged count may say four billion: no more sizes are read than there are bytes.
-        sizes = _integers(min(count, len(packed))).unpack_from(packed, 4)
-    except struct.error:
-        raise ValueError(_DAMAGED) from None
-    if 4 * count + 4 + sum(sizes) != len(packed):
-        raise ValueError(_DAMAGED)
-    parts, at = [], 4 * len(sizes) + 4
-    for size in sizes:
-        parts.append(packed[at : at + size])
-        at += size
-    return parts
-
-
-@lru_cache(maxsize=256)
-def _integers(count: int) -> struct.Struct:
-    return struct.Struct(f"<{count}I")
+        raise ValueError(DAMAGED) from error
 
 
 def _split_ids(ids: bytes, size: int) -> list[bytes]:
@@ -253,7 +224,7 @@ def _split_ids(ids: bytes, size: int) -> list[bytes]:
 
 def _checked(ids: bytes, size: int) -> bytes:
     if len(ids) % size:
-        raise ValueError(_DAMAGED)
+        raise ValueError(DAMAGED)
     return ids
 
 
@@ -263,5 +234,5 @@ def _read_anchors(packed: bytes) -> Iterator[tuple[bytes, int]]:
         revision, size = _ANCHOR.unpack_from(packed, at)
         at += 5 + size
         if at > len(packed):
-            raise ValueError(_DAMAGED)
+            raise ValueError(DAMAGED)
         yield packed[at - size : at], revision

@@ -10,39 +10,55 @@ from zlib import crc32
 from collector.storage.compression import size_of
 
 TABLES: Final = (
-    "CREATE TABLE inbox (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
-    "CREATE TABLE finished (id INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE TABLE inbox (id INTEGER PRIMARY KEY, records BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE TABLE finished (id INTEGER PRIMARY KEY, records BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE TABLE deleted (id INTEGER PRIMARY KEY, ids BLOB NOT NULL, checksum INTEGER NOT NULL)",
     """CREATE TABLE outbox (id INTEGER PRIMARY KEY, signal TEXT NOT NULL, items INTEGER NOT NULL,
                             payload BLOB NOT NULL, checksum INTEGER NOT NULL)""",
     "CREATE TABLE commits (number INTEGER NOT NULL)",
 )
-VALUES: Final = {"inbox": "(?, ?, ?, ?)", "finished": "(?, ?, ?)", "outbox": "(?, ?, ?, ?, ?)"}
+VALUES: Final = {
+    "inbox": "(?, ?, ?)",
+    "finished": "(?, ?, ?)",
+    "deleted": "(?, ?, ?)",
+    "outbox": "(?, ?, ?, ?, ?)",
+}
 """Of one row, for INSERT."""
+INSERTS: Final = {
+    "inbox": "INSERT INTO inbox",
+    "finished": "INSERT INTO finished",
+    "deleted": "REPLACE INTO deleted",
+    "outbox": "INSERT INTO outbox",
+}
 SELECTS: Final = {
-    "inbox": "SELECT id, kind, record, checksum FROM inbox",
-    "finished": "SELECT id, record, checksum FROM finished",
+    "inbox": "SELECT id, records, checksum FROM inbox",
+    "finished": "SELECT id, records, checksum FROM finished",
+    "deleted": "SELECT id, ids, checksum FROM deleted",
     "outbox": "SELECT id, signal, items, payload, checksum FROM outbox",
 }
 _TYPES: Final[dict[str, list[type]]] = {
-    "inbox": [int, int, bytes],
+    "inbox": [int, bytes],
     "finished": [int, bytes],
+    "deleted": [int, bytes],
     "outbox": [int, str, int, bytes],
 }
+RECORDED: Final = ("inbox", "finished", "outbox")
 MAX_ROWS: Final = 200
 """Of one statement. Each statement gives the interpreter lock away and has to get it back from a busy event loop, for which it
 waits longer than the statement takes: so not one for each row."""
 _MAX_BYTES: Final = 1 << 20  # of the rows of one statement
 
 Row = tuple[int, bytes] | tuple[int, int, bytes] | tuple[int, str, int, bytes]
-"""Of one of the tables, without its checksum: the id first, the content last, which is compressed in the outbox."""
+"""Of a table, without its checksum, or a record that shares one with others: the id first, the content last, which is
+compressed in the outbox."""
 
 
 @dataclass(slots=True)
 class Change:
-    """What one transaction does: rows to insert, then ids to delete, by table."""
+    """What one transaction does: records and requests to insert, then ids of those to delete, by table."""
 
-    inserts: dict[str, list[Row]] = field(default_factory=lambda: {t: [] for t in VALUES})
-    deletes: dict[str, list[int]] = field(default_factory=lambda: {t: [] for t in VALUES})
+    inserts: dict[str, list[Row]] = field(default_factory=lambda: {t: [] for t in RECORDED})
+    deletes: dict[str, list[int]] = field(default_factory=lambda: {t: [] for t in RECORDED})
     received_ns: int = 0
     """Until when requests were received, in wall time; 0 if that is not to be noted."""
 

@@ -1,7 +1,8 @@
-"""The spool on disk: one SQLite file in WAL mode, three tables, one owner.
+"""The spool on disk: one SQLite file in WAL mode, one owner.
 
 ``inbox`` holds the records of open traces and conversations, ``finished`` the tombstones of traces that have their verdict,
-``outbox`` the requests not delivered yet, compressed. Ids are given by the caller and grow, so that pages fill up.
+``outbox`` the requests not delivered yet, compressed; `shared_rows` says what ``deleted`` is for. Ids are given by the caller
+and grow, so that pages fill up.
 Every function here blocks; ``collector.storage.spool`` calls them on one worker thread, or before it has one.
 
 What can be wrong with the file at start, and what then happens:
@@ -33,12 +34,23 @@ from collector.errors import ConfigError
 from collector.storage.compression import size_of
 from collector.storage.mark import Attempts, Mark
 from collector.storage.quarantine import Quarantine, aside
-from collector.storage.rows import MAX_ROWS, SELECTS, TABLES, VALUES, Change, in_statements, is_sound, with_checksums
+from collector.storage.rows import (
+    INSERTS,
+    MAX_ROWS,
+    SELECTS,
+    TABLES,
+    VALUES,
+    Change,
+    in_statements,
+    is_sound,
+    with_checksums,
+)
+from collector.storage.shared_rows import UNKNOWN, SharedRows
 from scorers.quoting import shorten
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 3
+FORMAT = 4
 NAME = "spool.db"
 APPLICATION_ID = 0x72676874  # "rght": tells our files from other programs' SQLite files
 _PAGE = 16 << 10  # measured against 4 and 64 KiB: the cheapest for rows of one to a hundred kilobytes
@@ -61,6 +73,7 @@ class SpoolFile:
         self.damaged: Path | None = None
         self.damage = ""
         self.missing = self._commits = 0
+        self._shared = SharedRows()
         self.rewritten = False
         """Whether it had to be written anew; for the reader to reset."""
         try:
@@ -196,16 +209,15 @@ class SpoolFile:
 
     def finished(self) -> Iterator[tuple[int, bytes | None]]:
         """Yield id and tombstone of finished traces, oldest first; None for a damaged one."""
-        for row, sound in self._rows("finished"):
-            yield row[0], row[1] if sound else None
+        for row, _, record in self._records("finished"):
+            yield row, record
 
     def inbox(self) -> Iterator[tuple[int, int, bytes | None]]:
         """Yield id, kind and record of open traces and conversations, in the order in which they were stored.
 
         The record is None if it is damaged.
         """
-        for row, sound in self._rows("inbox"):
-            yield row[0], row[1], row[2] if sound else None
+        yield from self._records("inbox")
 
     def outbox(self) -> Iterator[tuple[int, str, int, int | None]]:
         """Yield id, signal, items and bytes of each request not delivered yet, oldest first; bytes are None if damaged."""
@@ -213,6 +225,24 @@ class SpoolFile:
         for row, sound in self._rows("outbox"):
             # Of a damaged row the columns may be of any type.
             yield (row[0], row[1], row[2], size_of(row[3])) if sound else (row[0], "", 0, None)
+
+    def _records(self, table: str) -> Iterator[tuple[int, int, bytes | None]]:
+        """Yield id, kind and content of each record; one for a damaged row, with None and the id of the row."""
+        deleted = {row[0]: row[1] if sound else UNKNOWN for row, sound in self._rows("deleted")}
+        for row, sound in self._rows(table):
+            records = self._records_of(table, row[0], row[1], deleted.get(row[0], b"")) if sound else None
+            if records is None:
+                self._shared.damaged(row[0])
+                yield row[0], 0, None
+            else:
+                yield from records
+
+    def _records_of(self, table: str, row: int, content: bytes, deleted: bytes) -> list[tuple[int, int, bytes]] | None:
+        try:
+            return self._shared.read(table, row, content, deleted)
+        except ValueError:
+            self.quarantine.add(table, row, content)
+            return None
 
     def _rows(self, table: str) -> Iterator[tuple[tuple[Any, ...], bool]]:
         """Yield each row and whether it is what was written."""
@@ -249,16 +279,16 @@ class SpoolFile:
         return self.used()
 
     def _commit(self, change: Change) -> None:
-        connection = self._connection
+        connection, plan = self._connection, self._shared.plan(change)
         try:
             connection.execute("BEGIN IMMEDIATE")
             # Inserts first: a row may be stored and deleted within one group of changes, and must then be gone.
-            for table, rows in change.inserts.items():
+            for table, rows in plan.inserts.items():
                 for part in in_statements(rows):
                     values = ", ".join([VALUES[table]] * len(part))
                     columns = with_checksums(table, part)
-                    connection.execute(f"INSERT INTO {table} VALUES {values}", columns)  # noqa: S608 - our own names
-            for table, ids in change.deletes.items():
+                    connection.execute(f"{INSERTS[table]} VALUES {values}", columns)
+            for table, ids in plan.deletes.items():
                 for at in range(0, len(ids), MAX_ROWS):
                     some = ids[at : at + MAX_ROWS]
                     connection.execute(f"DELETE FROM {table} WHERE id IN ({', '.join('?' * len(some))})", some)  # noqa: S608
@@ -269,6 +299,7 @@ class SpoolFile:
             if connection.in_transaction:
                 connection.rollback()
             raise
+        self._shared.done(plan)
         self._commits += 1
         with contextlib.suppress(OSError):  # the commit stands; a mark that is behind says less than it could
             self._mark.write(self._commits)

@@ -13,7 +13,8 @@ from google.rpc.status_pb2 import Status
 
 from collector.config.model import Config
 from collector.service.service import Service
-from collector.storage.records import RecordKind, pack
+from collector.storage.packing import pack
+from collector.storage.records import RecordKind
 from collector.storage.rows import Change
 from collector.storage.spool_file import SpoolFile
 from tests import otlp_data as data

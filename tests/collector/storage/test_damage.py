@@ -53,6 +53,7 @@ def fill(folder: Path) -> SpoolFile:
     file.apply(first)
     file.close()
     file = opened(folder)
+    list(file.inbox())  # as a process does when it starts: records are deleted that it has read or written
     file.apply(second)
     file.apply(third)
     return file

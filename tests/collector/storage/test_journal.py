@@ -15,6 +15,7 @@ from collector.assembly.trace import Trace
 from collector.otlp.structure import Envelope
 from collector.storage import records
 from collector.storage.journal import Journal, JournaledScope
+from collector.storage.packing import pack
 from collector.storage.rows import Change
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
@@ -245,8 +246,8 @@ def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
     life = Life(tmp_path)
     life.send(*GOOD_RUN)
     change = Change()
-    change.inserts["inbox"] = [(900, 0, b"\x01"), (901, 9, records.pack([b"t" * 16, b"", b"", b""])), (902, 1, b"")]
-    change.inserts["finished"] = [(903, records.pack([b"few"])), (904, b"\xff" * 40)]
+    change.inserts["inbox"] = [(900, 0, b"\x01"), (901, 9, pack([b"t" * 16, b"", b"", b""])), (902, 1, b"")]
+    change.inserts["finished"] = [(903, pack([b"few"])), (904, b"\xff" * 40)]
     life.write()
     assert life.file is not None
     life.file.apply(change)

@@ -14,26 +14,27 @@ from collector.assembly.trace import Given, Trace
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
 from collector.storage import records
+from collector.storage.packing import pack, unpack
 from collector.storage.records import RecordKind
 from tests.otlp_data import TRACE, span_id
 
 DAMAGED = "a record of the spool is damaged"
 LINK, OTHER_TRACE = bytes(range(16)), bytes(range(2, 18))
-SPANS = records.pack([TRACE, LINK * 2, b"resource", b"scope", b"one", b"two"])
+SPANS = pack([TRACE, LINK * 2, b"resource", b"scope", b"one", b"two"])
 
 
 @given(st.lists(st.binary(max_size=40), max_size=8))
 def test_packing_is_undone_by_unpacking(parts: list[bytes]) -> None:
-    assert records.unpack(records.pack(parts)) == parts
+    assert unpack(pack(parts)) == parts
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_unpack_to_parts_or_a_refusal(packed: bytes) -> None:
     try:
-        parts = records.unpack(packed)
+        parts = unpack(packed)
     except ValueError:
         return
-    assert records.pack(parts) == packed
+    assert pack(parts) == packed
 
 
 def test_a_record_of_spans_is_read_back() -> None:
@@ -43,7 +44,7 @@ def test_a_record_of_spans_is_read_back() -> None:
 
 
 def test_context_may_be_of_several_traces_and_hold_no_span() -> None:
-    packed = records.pack([TRACE + OTHER_TRACE, LINK, b"", b"", b""])
+    packed = pack([TRACE + OTHER_TRACE, LINK, b"", b"", b""])
     record = records.read_record(1, RecordKind.CONTEXT, packed, {})
     assert record.links == {TRACE: [LINK], OTHER_TRACE: [b""]}
     assert record.raws == []
@@ -54,7 +55,7 @@ def test_a_shared_part_is_found_by_its_row(at: int) -> None:
     parts = [b"resource", b"scope"]
     kind, parts[at] = records.reference(RecordKind.SPANS, at, 2**40)
     assert records.own_kind(kind) == RecordKind.SPANS
-    packed = records.pack([TRACE, LINK, *parts, b"span"])
+    packed = pack([TRACE, LINK, *parts, b"span"])
     record = records.read_record(9, kind, packed, {2**40: b"shared", 1: b"wrong"})
     assert record.kind == RecordKind.SPANS
     assert record.envelope[at] == b"shared"
@@ -67,7 +68,7 @@ def test_a_shared_part_is_found_by_its_row(at: int) -> None:
 def test_resource_and_scope_may_both_be_shared() -> None:
     kind, resource = records.reference(RecordKind.LOG, 0, 3)
     kind, scope = records.reference(kind, 1, 4)
-    packed = records.pack([TRACE, b"", resource, scope, b"log"])
+    packed = pack([TRACE, b"", resource, scope, b"log"])
     record = records.read_record(9, kind, packed, {3: b"r", 4: b"s"})
     assert (record.kind, record.envelope, record.shared) == (RecordKind.LOG, (b"r", b"s"), (3, 4))
 
@@ -90,7 +91,7 @@ def test_resource_and_scope_may_both_be_shared() -> None:
 )
 def test_a_damaged_record_is_refused(kind: int, parts: list[bytes]) -> None:
     with pytest.raises(ValueError, match=DAMAGED):
-        records.read_record(1, kind, records.pack(parts), {})
+        records.read_record(1, kind, pack(parts), {})
 
 
 @given(st.integers(0, 2**64 - 1), st.lists(st.binary(min_size=16, max_size=16), min_size=1, max_size=5))
@@ -125,7 +126,7 @@ def test_a_gap_is_read_back(begun_ns: int, ended_ns: int) -> None:
 )
 def test_what_is_not_packed_is_refused(packed: bytes) -> None:
     with pytest.raises(ValueError, match=DAMAGED):
-        records.unpack(packed)
+        unpack(packed)
 
 
 def closed_trace() -> Trace:
@@ -173,7 +174,7 @@ def test_a_tombstone_of_a_tombstone_is_the_same() -> None:
 )
 def test_a_damaged_tombstone_is_refused(parts: list[bytes]) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - whichever
-        records.read_tombstone(records.pack(parts), 0.0)
+        records.read_tombstone(pack(parts), 0.0)
 
 
 @given(st.binary(max_size=30), st.integers(0, 200))

@@ -18,7 +18,8 @@ from collector.config.model import ConversationsConfig, TracesConfig
 from collector.otlp.decode import Decoder
 from collector.storage.journal import Journal
 from collector.storage.mark import Attempts
-from collector.storage.records import RecordKind, SpoolRecord, pack
+from collector.storage.packing import pack
+from collector.storage.records import RecordKind, SpoolRecord
 from collector.storage.recovery import Recovery
 from collector.storage.rows import Change
 from collector.storage.spool import Spool
@@ -108,7 +109,7 @@ def test_damaged_rows_are_counted_and_never_forwarded(tmp_path: Path) -> None:
     life.send(data.span(9, parent=2, trace_id=b"p" * 16))
     life.write()
     assert life.file is not None
-    for table, column in (("inbox", "record"), ("outbox", "payload")):
+    for table, column in (("inbox", "records"), ("outbox", "payload")):
         life.file._connection.execute(f"UPDATE {table} SET {column} = zeroblob(length({column}))")
     life.crash()
     assert (life.resumed, lost(life), len(life.queue)) == (0, 3, 0)

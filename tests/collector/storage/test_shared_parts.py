@@ -165,11 +165,12 @@ def test_a_record_of_no_use_at_recovery_leaves_the_resource_to_the_next(tmp_path
 
 def test_a_record_whose_resource_is_damaged_is_lost_and_no_other(tmp_path: Path) -> None:
     life = Life(tmp_path)
-    life.pipeline.receive("traces", runs(scopes=1, last=1).SerializeToString(), "grpc")
+    life.pipeline.receive("traces", runs(scopes=1, last=1, resource=LARGE * 2).SerializeToString(), "grpc")
     life.send(data.tool(2, 1, "get_weather", trace_id=trace_id(5)), data.agent(1, trace_id=trace_id(5)))
     life.write()
     assert life.file is not None
-    life.file._connection.execute("UPDATE inbox SET record = x'00' WHERE kind = 5")
+    damaged = life.file._connection.execute("UPDATE inbox SET records = x'00' WHERE length(records) > 40000")
+    assert damaged.rowcount == 1, "a record as large has a row of its own"
     life.crash()
     assert life.resumed == 1
     life.settle()

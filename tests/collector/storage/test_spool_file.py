@@ -172,7 +172,7 @@ def test_a_damaged_spool_is_moved_aside_and_begun_anew(tmp_path: Path, damage: o
     [
         "DROP TABLE finished",
         "ALTER TABLE outbox RENAME TO sent",
-        "ALTER TABLE inbox RENAME COLUMN record TO content",
+        "ALTER TABLE inbox RENAME COLUMN records TO content",
         "ALTER TABLE outbox ADD COLUMN note",
         "ALTER TABLE outbox DROP COLUMN items",
         "DROP TABLE outbox; CREATE TABLE outbox (id TEXT, signal BLOB, items TEXT, payload TEXT, checksum TEXT)",
@@ -365,17 +365,19 @@ def test_the_quarantine_is_bounded(
 def test_rows_are_written_and_deleted_in_few_statements(tmp_path: Path) -> None:
     file, statements = SpoolFile(tmp_path, fsync=False), list[str]()
     file._connection.set_trace_callback(statements.append)
-    change = Change()
+    change, gone, large = Change(), Change(), Change()
     change.inserts["inbox"] = [(number, 0, b"x") for number in range(1, 402)]
-    change.inserts["outbox"] = [(number, "traces", 1, noise(800 << 10)) for number in range(500, 504)]
-    change.deletes["inbox"] = list(range(1, 401))
-    file.apply(change)
+    change.inserts["outbox"] = [(number, "traces", 1, REQUEST) for number in range(500, 901)]
+    gone.deletes["inbox"], gone.deletes["outbox"] = list(range(1, 401)), list(range(500, 900))
+    large.inserts["outbox"] = [(number, "logs", 1, compress(noise(800 << 10))) for number in range(901, 905)]
+    for each in (change, gone, large):
+        file.apply(each)
     assert [row for row, _, _ in file.inbox()] == [401]
-    assert len(list(file.outbox())) == 4
+    assert [row[0] for row in file.outbox()] == [900, *range(901, 905)]
     begun = [statement.split(" VALUES")[0].split(" WHERE")[0] for statement in statements]
-    assert begun.count("INSERT INTO inbox") == 3
-    assert begun.count("INSERT INTO outbox") == 4, "no more than a MiB in one of them"
-    assert begun.count("DELETE FROM inbox") == 2
+    assert begun.count("INSERT INTO inbox") == begun.count("DELETE FROM inbox") == 1, "records share rows"
+    assert begun.count("INSERT INTO outbox") == 3 + 4, "no more than a MiB in one of them"
+    assert begun.count("DELETE FROM outbox") == 2
     file.close()
 
 

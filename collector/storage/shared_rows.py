@@ -1,0 +1,154 @@
+"""The inbox and the tombstones have several records in a row: SQLite takes as long for a row as for what a trace has in it.
+
+What one transaction brings is joined, up to `_MAX_RECORDS` and `_MAX_BYTES` in a row, and a row goes with the last of its
+records. Until then ``deleted`` has, under its id, the ids of those that are gone. The limits say how much one record that
+stays may keep of those that do not.
+
+A row is   ids | kinds, one byte each, none for tombstones | record ...   and its id is the highest of these.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from collector.storage.packing import DAMAGED, pack, unpack
+from collector.storage.rows import Change, Row
+
+_ID: Final = 8  # bytes
+_MAX_RECORDS: Final = 64
+_MAX_BYTES: Final = 32 << 10
+_SHARED: Final = ("inbox", "finished")
+UNKNOWN: Final = b"?"
+"""In place of the ids of deleted records, where they cannot be read: those of a row can then not be read either."""
+
+
+@dataclass(slots=True, eq=False)
+class _SharedRow:
+    id: int
+    left: int
+    """How many of its records are not deleted."""
+    deleted: bytes = b""
+    """The ids of the others, as they are stored."""
+
+
+@dataclass(slots=True, eq=False)
+class Plan:
+    """What one transaction does to the rows of a spool."""
+
+    inserts: dict[str, list[Row]] = field(default_factory=dict)
+    deletes: dict[str, list[int]] = field(default_factory=dict)
+    new: list[tuple[_SharedRow, list[int]]] = field(default_factory=list)
+    """Rows, and the ids of their records."""
+    touched: dict[_SharedRow, list[int]] = field(default_factory=dict)
+    """Rows that are there already, and the ids of the records that they lose."""
+
+
+class SharedRows:
+    """Which records are in which row, of both tables."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, _SharedRow] = {}  # by id of a record
+
+    def plan(self, change: Change) -> Plan:
+        """Returns what a change does to rows. Call ``done`` once that is written."""
+        plan = Plan({**change.inserts, "deleted": []}, {**change.deletes, "deleted": []})
+        for table in _SHARED:
+            gone = set(change.deletes[table])
+            plan.inserts[table] = [_joined(records, plan) for records in _parts(change.inserts[table], gone)]
+            plan.deletes[table] = self._emptied(gone, plan)
+        return plan
+
+    def _emptied(self, gone: Iterable[int], plan: Plan) -> list[int]:
+        """Note which rows lose these records. Returns the ids of those that are empty then."""
+        touched: dict[_SharedRow, list[int]] = {}
+        for record in gone:
+            row = self._rows.get(record)
+            if row is not None:
+                touched.setdefault(row, []).append(record)
+        plan.touched.update(touched)
+        emptied: list[int] = []
+        for row, records in touched.items():
+            if len(records) == row.left:
+                emptied.append(row.id)
+                if row.deleted:
+                    plan.deletes["deleted"].append(row.id)
+            else:
+                plan.inserts["deleted"].append((row.id, row.deleted + _write_ids(records)))
+        return emptied
+
+    def done(self, plan: Plan) -> None:
+        """Note that a plan was carried out."""
+        for row, records in plan.new:
+            for record in records:
+                self._rows[record] = row
+        for row, records in plan.touched.items():
+            row.left -= len(records)
+            row.deleted += _write_ids(records)
+            for record in records:
+                del self._rows[record]
+
+    # ---- what is read back
+
+    def read(self, table: str, row: int, content: bytes, deleted: bytes) -> list[tuple[int, int, bytes]]:
+        """Returns id, kind and content of the records of a row that are not ``deleted``; the kind of a tombstone is 0.
+
+        Raises ValueError if it cannot be a row that was written.
+        """
+        ids, kinds, *records = unpack(content)
+        numbers, gone = _read_ids(ids), set(_read_ids(deleted))
+        if not records or len(numbers) != len(records) or len(kinds) != (len(records) if table == "inbox" else 0):
+            raise ValueError(DAMAGED)
+        shared = _SharedRow(row, 0, deleted)
+        read: list[tuple[int, int, bytes]] = []
+        for at, number in enumerate(numbers):
+            if number not in gone:
+                self._rows[number] = shared
+                read.append((number, kinds[at] if kinds else 0, records[at]))
+        shared.left = len(read)
+        return read
+
+    def damaged(self, row: int) -> None:
+        """Note that a row cannot be read: it is deleted under its own id."""
+        self._rows[row] = _SharedRow(row, 1, UNKNOWN)
+
+
+def _parts(records: Sequence[Row], gone: set[int]) -> Iterator[Sequence[Row]]:
+    """Yield the records that are not gone already, in parts of one row each."""
+    if gone:
+        records = [record for record in records if record[0] not in gone]
+    start = size = 0
+    for at, record in enumerate(records):
+        size += len(record[-1])
+        if at - start == _MAX_RECORDS or (size > _MAX_BYTES and at > start):
+            yield records[start:at]
+            start, size = at, len(record[-1])
+    if start < len(records):
+        yield records[start:]
+
+
+def _joined(records: Sequence[Row], plan: Plan) -> Row:
+    """Returns the row that these records share."""
+    ids: list[int] = []
+    kinds = bytearray()
+    contents: list[bytes] = []
+    for record in records:
+        ids.append(record[0])
+        if len(record) == 3:
+            kinds.append(record[1])
+        contents.append(record[-1])
+    row = max(ids)
+    plan.new.append((_SharedRow(row, len(ids)), ids))
+    return row, pack([_write_ids(ids), bytes(kinds), *contents])
+
+
+def _write_ids(ids: Sequence[int]) -> bytes:
+    return struct.pack(f"<{len(ids)}Q", *ids)
+
+
+def _read_ids(written: bytes) -> tuple[int, ...]:
+    if len(written) % _ID:
+        raise ValueError(DAMAGED)
+    return struct.unpack(f"<{len(written) // _ID}Q", written)
