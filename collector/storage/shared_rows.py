@@ -1,8 +1,8 @@
 """The inbox and the tombstones have several records in a row: SQLite takes as long for a row as for what a trace has in it.
 
 What one transaction brings is joined, up to `_MAX_RECORDS` and `_MAX_BYTES` in a row, and a row goes with the last of its
-records. Until then ``deleted`` has, under its id, the ids of those that are gone. The limits say how much one record that
-stays may keep of those that do not.
+records. Until then ``deleted`` has, under its id, the ids of those that are gone. A row of which most is gone for a while is
+written anew without these, since records that stay would keep several times their size.
 
 A row is   ids | kinds, one byte each, none for tombstones | record ...   and its id is the highest of these.
 """
@@ -20,18 +20,28 @@ from collector.storage.rows import Change, Row
 _ID: Final = 8  # bytes
 _MAX_RECORDS: Final = 64
 _MAX_BYTES: Final = 32 << 10
+_PATIENCE: Final = 100  # transactions: traces that arrive together end at about the same time
+_AT_ONCE: Final = 32  # rows that are written anew
 _SHARED: Final = ("inbox", "finished")
 UNKNOWN: Final = b"?"
 """In place of the ids of deleted records, where they cannot be read: those of a row can then not be read either."""
 
 
 @dataclass(slots=True, eq=False)
-class _SharedRow:
+class SharedRow:
+    """A row of ``table`` with ``count`` records, of which so many are ``left``."""
+
+    table: str
     id: int
+    count: int
     left: int
-    """How many of its records are not deleted."""
     deleted: bytes = b""
     """The ids of the others, as they are stored."""
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether no more than half of it is left."""
+        return 0 < self.left <= self.count // 2
 
 
 @dataclass(slots=True, eq=False)
@@ -40,9 +50,9 @@ class Plan:
 
     inserts: dict[str, list[Row]] = field(default_factory=dict)
     deletes: dict[str, list[int]] = field(default_factory=dict)
-    new: list[tuple[_SharedRow, list[int]]] = field(default_factory=list)
+    new: list[tuple[SharedRow, list[int]]] = field(default_factory=list)
     """Rows, and the ids of their records."""
-    touched: dict[_SharedRow, list[int]] = field(default_factory=dict)
+    touched: dict[SharedRow, list[int]] = field(default_factory=dict)
     """Rows that are there already, and the ids of the records that they lose."""
 
 
@@ -50,20 +60,23 @@ class SharedRows:
     """Which records are in which row, of both tables."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, _SharedRow] = {}  # by id of a record
+        self._rows: dict[int, SharedRow] = {}  # by id of a record
+        self._written = 0  # transactions
+        self._sparse: set[SharedRow] = set()
+        self._sparse_for_long: list[SharedRow] = []
 
     def plan(self, change: Change) -> Plan:
         """Returns what a change does to rows. Call ``done`` once that is written."""
         plan = Plan({**change.inserts, "deleted": []}, {**change.deletes, "deleted": []})
         for table in _SHARED:
             gone = set(change.deletes[table])
-            plan.inserts[table] = [_joined(records, plan) for records in _parts(change.inserts[table], gone)]
+            plan.inserts[table] = [_joined(table, records, plan) for records in _parts(change.inserts[table], gone)]
             plan.deletes[table] = self._emptied(gone, plan)
         return plan
 
     def _emptied(self, gone: Iterable[int], plan: Plan) -> list[int]:
         """Note which rows lose these records. Returns the ids of those that are empty then."""
-        touched: dict[_SharedRow, list[int]] = {}
+        touched: dict[SharedRow, list[int]] = {}
         for record in gone:
             row = self._rows.get(record)
             if row is not None:
@@ -89,6 +102,22 @@ class SharedRows:
             row.deleted += _write_ids(records)
             for record in records:
                 del self._rows[record]
+            if row.is_sparse:
+                self._sparse.add(row)
+        self._written += 1
+        if self._written % _PATIENCE == 0:
+            self._sparse_for_long += self._sparse
+            self._sparse = set()
+
+    def take_sparse(self) -> list[SharedRow]:
+        """Returns some rows to be written anew; call ``condensed`` once they are."""
+        taken, self._sparse_for_long = self._sparse_for_long[:_AT_ONCE], self._sparse_for_long[_AT_ONCE:]
+        return [row for row in taken if row.is_sparse]
+
+    def condensed(self, rows: Iterable[SharedRow]) -> None:
+        """Note that these rows have no record any more that is deleted."""
+        for row in rows:
+            row.count, row.deleted = row.left, b""
 
     # ---- what is read back
 
@@ -101,7 +130,7 @@ class SharedRows:
         numbers, gone = _read_ids(ids), set(_read_ids(deleted))
         if not records or len(numbers) != len(records) or len(kinds) != (len(records) if table == "inbox" else 0):
             raise ValueError(DAMAGED)
-        shared = _SharedRow(row, 0, deleted)
+        shared = SharedRow(table, row, len(records), 0, deleted)
         read: list[tuple[int, int, bytes]] = []
         for at, number in enumerate(numbers):
             if number not in gone:
@@ -110,9 +139,9 @@ class SharedRows:
         shared.left = len(read)
         return read
 
-    def damaged(self, row: int) -> None:
+    def damaged(self, table: str, row: int) -> None:
         """Note that a row cannot be read: it is deleted under its own id."""
-        self._rows[row] = _SharedRow(row, 1, UNKNOWN)
+        self._rows[row] = SharedRow(table, row, 1, 1, UNKNOWN)
 
 
 def _parts(records: Sequence[Row], gone: set[int]) -> Iterator[Sequence[Row]]:
@@ -129,7 +158,18 @@ def _parts(records: Sequence[Row], gone: set[int]) -> Iterator[Sequence[Row]]:
         yield records[start:]
 
 
-def _joined(records: Sequence[Row], plan: Plan) -> Row:
+def without(content: bytes, deleted: bytes) -> bytes:
+    """Returns a row without the records of these ids."""
+    ids, kinds, *records = unpack(content)
+    numbers, gone = _read_ids(ids), set(_read_ids(deleted))
+    left = [at for at, number in enumerate(numbers) if number not in gone]
+    return pack([
+        _write_ids([numbers[at] for at in left]), bytes([kinds[at] for at in left]) if kinds else b"",
+        *[records[at] for at in left],
+    ])  # fmt: skip
+
+
+def _joined(table: str, records: Sequence[Row], plan: Plan) -> Row:
     """Returns the row that these records share."""
     ids: list[int] = []
     kinds = bytearray()
@@ -140,7 +180,7 @@ def _joined(records: Sequence[Row], plan: Plan) -> Row:
             kinds.append(record[1])
         contents.append(record[-1])
     row = max(ids)
-    plan.new.append((_SharedRow(row, len(ids)), ids))
+    plan.new.append((SharedRow(table, row, len(ids), len(ids)), ids))
     return row, pack([_write_ids(ids), bytes(kinds), *contents])
 
 

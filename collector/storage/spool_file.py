@@ -32,6 +32,7 @@ from typing import Any
 
 from collector.errors import ConfigError
 from collector.storage.compression import size_of
+from collector.storage.condensing import condense
 from collector.storage.mark import Attempts, Mark
 from collector.storage.quarantine import Quarantine, aside
 from collector.storage.rows import (
@@ -232,7 +233,7 @@ class SpoolFile:
         for row, sound in self._rows(table):
             records = self._records_of(table, row[0], row[1], deleted.get(row[0], b"")) if sound else None
             if records is None:
-                self._shared.damaged(row[0])
+                self._shared.damaged(table, row[0])
                 yield row[0], 0, None
             else:
                 yield from records
@@ -273,6 +274,7 @@ class SpoolFile:
         self._stay_in_place()
         if change:
             self._commit(change)
+        condense(self._connection, self._shared)
         if change.received_ns:
             with contextlib.suppress(OSError):
                 self._received.write(change.received_ns)

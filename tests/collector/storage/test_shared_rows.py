@@ -40,6 +40,13 @@ def delete(file: SpoolFile, *records: int) -> None:
     file.apply(change)
 
 
+def pass_time(file: SpoolFile) -> None:
+    """Write as many transactions as a sparse row is left alone for."""
+    for number in range(1_000, 1_100):
+        stored(file, 9, first=number)
+        delete(file, number)
+
+
 def count(file: SpoolFile, table: str) -> int:
     (found,) = file._connection.execute(f"SELECT count(*) FROM {table}").fetchone()
     return int(found)
@@ -49,7 +56,7 @@ STEPS = st.lists(
     st.tuples(
         st.lists(st.tuples(st.sampled_from(["inbox", "finished"]), st.sampled_from([0, 5, 900, 20_000, 40_000]))),
         st.sets(st.integers(0, 30)),  # which of all records so far are deleted
-        st.booleans(),  # whether the process starts anew then
+        st.sampled_from(["", "restart", "time"]),  # what comes then
     ),
     max_size=8,
 )
@@ -57,11 +64,11 @@ STEPS = st.lists(
 
 @settings(max_examples=60)
 @given(STEPS)
-def test_what_is_left_is_read_back(steps: list[tuple[list[tuple[str, int]], set[int], bool]]) -> None:
+def test_what_is_left_is_read_back(steps: list[tuple[list[tuple[str, int]], set[int], str]]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder, last, left = Path(name), 0, dict[int, tuple[str, bytes]]()
         file = opened(folder)
-        for inserted, deleted, restarts in steps:
+        for inserted, deleted, follows in steps:
             change = Change()
             for table, size in inserted:
                 last += 1
@@ -71,9 +78,11 @@ def test_what_is_left_is_read_back(steps: list[tuple[list[tuple[str, int]], set[
             for at in deleted & left.keys():
                 change.deletes[left.pop(at)[0]] += [at, at]  # a second time is none
             file.apply(change)
-            if restarts:
+            if follows == "restart":
                 file.close()
                 file = opened(folder)
+            elif follows == "time":
+                pass_time(file)
         of = {
             table: [(i, content) for i, (t, content) in left.items() if t == table] for table in ("inbox", "finished")
         }
@@ -149,4 +158,20 @@ def test_a_row_that_nobody_can_have_written_is_left_out(tmp_path: Path, content:
     file._connection.execute("INSERT INTO inbox VALUES (5, ?, ?)", (content, checksum("inbox", (5, content))))
     assert list(file.inbox()) == [(5, 0, None)]
     assert [path.name for path in (tmp_path / "quarantine").iterdir()] == ["inbox-5"]
+    file.close()
+
+
+def test_a_row_of_which_most_is_gone_for_a_while_is_written_anew(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    records = [*stored(file, *[1_000] * 30), *stored(file, *[1_000] * 30, first=100)]
+    delete(file, *records[:29])
+    (before,) = file._connection.execute("SELECT sum(length(records)) FROM inbox").fetchone()
+    pass_time(file)
+    (after,) = file._connection.execute("SELECT sum(length(records)) FROM inbox").fetchone()
+    assert (before // 1_000, after // 1_000, count(file, "deleted")) == (60, 31, 0)
+    file.close()
+    file = opened(tmp_path)
+    assert [row for row, _, _ in file.inbox()] == records[29:]
+    delete(file, *records[29:])
+    assert (count(file, "inbox"), count(file, "deleted")) == (0, 0)
     file.close()
