@@ -139,7 +139,7 @@ class Pipeline:
             needs_intent=rules.set.reads_intents,
         )  # fmt: skip
         scoring = Scoring(
-            rules.set, skew_ns, self._assembler.was_scored, self.refused.__contains__, self.gaps, self._running, self._confirm
+            rules.set, skew_ns, self._assembler.scored.has, self.refused.__contains__, self.gaps, self._running, self._confirm
         )  # fmt: skip
         # Replaced as one object: an evaluation in slices goes on with the one it began with, never with half of each.
         self._evaluator.rules = Rules(

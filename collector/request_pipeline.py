@@ -94,6 +94,7 @@ class RequestPipeline:
         if self._journal is not None:
             self._journal.ready(seen_from)
             self._assembler.on_begun = self._journal.store_begun
+            self._assembler.scored.on_forgotten = self._journal.store_known_since
 
     def take(self, signal: Signal, request: Structure, transport: str, origin: Origin | None = None) -> Steps:
         """Take one request in, whether there is room or not. Raises DecodeError if nothing of it could be taken.

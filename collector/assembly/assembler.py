@@ -75,7 +75,7 @@ class Assembler:
         self._deadlines = Deadlines(self.open.entries)
         # 16 bytes each, and ten spans of any kind for each GenAI span that is kept.
         self._max_links = 16 * 10 * config.max_spans
-        self._scored = ScoredRuns(max(_MIN_SCORED, _SCORED_PER_REMEMBERED * config.remember))
+        self.scored = ScoredRuns(max(_MIN_SCORED, _SCORED_PER_REMEMBERED * config.remember))
         self._leaving = 0
         self.on_begun: Callable[[bytes], None] | None = None
         """Is told of a trace that opens without an earlier part of it, which is not remembered any more."""
@@ -90,7 +90,7 @@ class Assembler:
 
     def ready(self, wall_ns: Callable[[], int], now: float) -> SeenFrom:
         """Returns from when on this process sees traces; of those that are known by now that is told already."""
-        self._scored.set_clock(wall_ns)
+        self.scored.set_clock(wall_ns)
         seen_from = SeenFrom(wall_ns(), now, self._max_duration)
         self._unclaimed.ready(seen_from)
         return seen_from
@@ -279,7 +279,7 @@ class Assembler:
         trace.set_past(past)
         forgotten = self._closed.add(trace)
         for old in forgotten:
-            self._scored.add(old)
+            self.scored.add(old)
         return forgotten
 
     def drop(self, trace: Trace) -> None:
@@ -312,14 +312,6 @@ class Assembler:
         """Drop the inputs of all model requests of an open trace."""
         self._count(trace, -trace.drop_histories())
 
-    def was_scored(self, trace_id: bytes, anchor: bytes) -> bool:
-        """Whether a run had its verdict, in a trace that is not remembered any more."""
-        return self._scored.has(trace_id, anchor)
-
-    def restore_begun(self, trace_id: bytes) -> None:
-        """Note of a trace that is about to open that an earlier part of it is not remembered any more."""
-        self._scored.add_begun(trace_id)
-
     def restore(self, trace: Trace) -> None:
         """Remember a trace closed before a restart, even beyond ``remember``: it may be about to reopen."""
         trace.state = TraceState.CLOSED
@@ -328,14 +320,14 @@ class Assembler:
     def _begin(self, trace_id: bytes, now: float, seen_from: SeenFrom | None) -> Trace:
         known = self._unclaimed.claim(trace_id)
         trace = Trace(trace_id, now, now, known.links)
-        trace.known_since_ns = self._scored.known_since_ns
+        trace.known_since_ns = self.scored.known_since_ns
         self.open.add(trace)
         if known.before_ready:
             seen_from = known.seen_from
         if seen_from is not None:
             seen_from.trace_arrived(now)
             trace.seen_from = seen_from
-        if self._scored.has_begun(trace_id):
+        if self.scored.has_begun(trace_id):
             trace.truncated = True
             if self.on_begun is not None:
                 self.on_begun(trace_id)

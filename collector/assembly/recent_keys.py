@@ -17,6 +17,10 @@ class RecentKeys:
         """What was added before is forgotten; 0 if nothing is."""
         self._young_since_ns = 0
 
+    def restore(self, known_since_ns: int) -> None:
+        """Take over what a process before this one had forgotten."""
+        self.known_since_ns = self._young_since_ns = known_since_ns
+
     def __contains__(self, key: Hashable) -> bool:
         hashed = hash(key)
         return hashed in self._young or hashed in self._old

@@ -17,6 +17,8 @@ class ScoredRuns:
     def __init__(self, limit: int) -> None:
         # Until the clock is set, time says nothing, as of recordings.
         self._keys = RecentKeys(limit, lambda: 0)
+        self.on_forgotten: Callable[[int], None] | None = None
+        """Is told since when runs are known, each time that the older ones are forgotten."""
 
     def set_clock(self, wall_ns: Callable[[], int]) -> None:
         """Tell it wall time in ns."""
@@ -30,7 +32,17 @@ class ScoredRuns:
     def add(self, trace: Trace) -> None:
         """Add the runs of a trace that have a verdict, and whether it was unfinished."""
         anchors = (*trace.verdicts, _BEGUN) if trace.unfinished else trace.verdicts
-        self._keys.add([(trace.trace_id, anchor) for anchor in anchors])
+        self._add([(trace.trace_id, anchor) for anchor in anchors])
+
+    def _add(self, keys: list[tuple[bytes, bytes]]) -> None:
+        before = self.known_since_ns
+        self._keys.add(keys)
+        if self.known_since_ns != before and self.on_forgotten is not None:
+            self.on_forgotten(self.known_since_ns)
+
+    def restore(self, known_since_ns: int) -> None:
+        """Take over since when runs were known to a process before this one."""
+        self._keys.restore(known_since_ns)
 
     def has(self, trace_id: bytes, anchor: bytes) -> bool:
         """Whether the run with this anchor was added, and is not forgotten yet."""
@@ -38,7 +50,7 @@ class ScoredRuns:
 
     def add_begun(self, trace_id: bytes) -> None:
         """Add an unfinished trace of which nothing else is known."""
-        self._keys.add([(trace_id, _BEGUN)])
+        self._add([(trace_id, _BEGUN)])
 
     def has_begun(self, trace_id: bytes) -> bool:
         """Whether an unfinished trace with this id was added, and is not forgotten yet."""

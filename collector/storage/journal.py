@@ -13,6 +13,7 @@ does not bring back is the spans themselves: after a restart a late tool call is
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ from collector.storage.shared_parts import SharedParts
 from collector.storage.spool import Spool
 
 _TRACE_ID_SIZE = 16
+_KNOWN_SINCE = 50  # rows: a trace that opened before those is taken for one that lacks nothing, if a restart comes
 _NO_ENVELOPE = Envelope(b"", b"")
 
 
@@ -81,6 +83,7 @@ class Journal:
         self._tombstones: dict[bytes, int] = {}  # latest row of each remembered or reopened trace
         self._evicted: list[int] = []  # tombstones to delete
         self._begun: dict[bytes, int] = {}  # rows read back that tell of traces that are to open
+        self._known_since = deque[int]()  # rows that say since when runs were known, oldest first
         self._period: list[int] = []  # rows read back last that say from when on traces were seen
         self._period_counts = False  # whether there are records that follow them
 
@@ -93,6 +96,12 @@ class Journal:
 
     def _store_time(self, kind: RecordKind, time_ns: int) -> None:
         self._spool.store(kind, write_time(time_ns))
+
+    def store_known_since(self, time_ns: int) -> None:
+        """Store that, for traces that open from here on, runs that had their verdict before then are forgotten."""
+        self._known_since.append(self._spool.store(RecordKind.KNOWN_SINCE, write_time(time_ns)))
+        if len(self._known_since) > _KNOWN_SINCE:
+            self._spool.delete("inbox", [self._known_since.popleft()])
 
     @property
     def received_until(self) -> int:
@@ -296,6 +305,10 @@ class Journal:
     def restored_begun(self, trace_id: bytes, row: int) -> None:
         """Take over the record that a trace which is about to open lacks an earlier part."""
         self._begun[trace_id] = row
+
+    def restored_known_since(self, row: int) -> None:
+        """Take over a record that says since when runs were known."""
+        self._known_since.append(row)
 
     def restored_period(self, row: int, *, begins: bool) -> None:
         """Take over a record that says from when on the traces of the records that follow were seen."""

@@ -5,7 +5,7 @@ inbox, SPANS, LOG, CONTEXT,   trace ids | links of each trace ... | resource | s
 inbox, SHARED                 a resource or scope; records of the kinds above may have its row in their place
 inbox, RUN                    as ``collector.scoring.conversations`` writes it
 inbox, CONVERSATION           key, revision, truncated, is_over as JSON
-inbox, COLLECTED_FROM, READY, JOINING
+inbox, COLLECTED_FROM, READY, JOINING, KNOWN_SINCE
                               wall time in ns
 inbox, BEGUN                  trace id
 inbox, REFUSED                key | trace ids, side by side
@@ -58,6 +58,8 @@ class RecordKind(IntEnum):
     """A request that was refused, and the traces of which it has spans."""
     GAP = 12
     """A time at which nothing was read of what was sent."""
+    KNOWN_SINCE = 13
+    """As the traces of the records that follow opened, runs that had their verdict before then were forgotten."""
 
 
 _REFERS = (1 << 4, 1 << 5)  # added to the kind of a record that has a row instead of the resource, of the scope

@@ -146,8 +146,11 @@ class Recovery:
             self._journal.conversations.restored_collecting(row)
         elif kind in (RecordKind.READY, RecordKind.JOINING):
             self._restore_period(kind, row, read_time(packed))
+        elif kind == RecordKind.KNOWN_SINCE:
+            self._assembler.scored.restore(read_time(packed))
+            self._journal.restored_known_since(row)
         elif kind == RecordKind.BEGUN:
-            self._assembler.restore_begun(packed)
+            self._assembler.scored.add_begun(packed)
             self._journal.restored_begun(packed, row)
         elif kind == RecordKind.REFUSED:
             self._refused.restore(*read_refused(packed), row)

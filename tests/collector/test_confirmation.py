@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.assembly.scored_runs import ScoredRuns
 from collector.scoring.rule_files import load_rules
 from tests import otlp_data as data
 from tests.harness import Bench
@@ -225,7 +224,7 @@ def test_a_run_sent_again_after_its_trace_was_evicted_from_memory(tmp_path: Path
 
 def test_it_is_known_of_a_bounded_number_of_runs_that_they_were_scored(tmp_path: Path) -> None:
     bench = Bench(tmp_path, traces={**WAITING, "remember": 1})
-    bench.pipeline._assembler._scored = ScoredRuns(20)
+    bench.pipeline._assembler.scored._keys._limit = 20
     for number in range(1, 60):
         trace_id = number.to_bytes(16)
         bench.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.tool(3, 1, "send_email", 0.2, trace_id))

@@ -13,7 +13,6 @@ import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.assembly.scored_runs import ScoredRuns
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
 from tests.harness import WEATHER_RULES, Bench, Life
@@ -69,7 +68,7 @@ def test_nothing_is_in_doubt_where_recordings_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("others", [5, 50, 100, 300])
 def test_a_long_run_whose_beginning_is_forgotten_is_incomplete_and_no_short_one(tmp_path: Path, others: int) -> None:
     bench = Bench(tmp_path, traces={"remember": 1, "settle": "1s"})
-    bench.pipeline._assembler._scored = ScoredRuns(20)
+    bench.pipeline._assembler.scored._keys._limit = 20
     bench.pipeline.ready()
     bench.wait(1)
     first, _, anchor = run(READY + 1, lasting=1000)
@@ -169,6 +168,29 @@ def test_a_restart_before_the_verdict_settles_no_doubt_and_casts_none(
         life.write()
         crash(life, crashes)
         assert decided(life) == [expected]
+
+
+def test_a_restart_does_not_forget_that_the_beginning_of_a_run_was_forgotten(tmp_path: Path) -> None:
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES, remember=1, settle="1s")) as life:
+        life.pipeline._assembler.scored._keys._limit = 20
+        life.pipeline.ready()
+        life.wait(1)
+        first, _, anchor = run(READY + 1)
+        life.send(first)
+        life.settle(40)
+        for number in range(60):
+            short = run(life.clock.seconds)
+            for span in short:
+                span.trace_id = (number + 1000).to_bytes(16)
+            life.send(*short)
+            life.settle()
+        last = data.tool(3, 1, "send_email", life.clock.seconds)
+        life.send(last)
+        life.write()
+        crash(life, 2)
+        anchor.end_time_unix_nano = last.end_time_unix_nano
+        life.send(anchor)
+        assert decided(life) == [*[("pass", True, None)] * 60, ("incomplete", False, ["torn_trace"])]
 
 
 def test_a_trace_that_opens_with_what_was_known_of_it_before_a_restart_may_have_begun_before_that(

@@ -347,10 +347,10 @@ def test_which_runs_were_scored_is_known_beyond_the_remembered_traces_for_so_man
         opened(assembler, trace_id).record_verdict(span_id(1), Given(0))
         assembler.close(opened(assembler, trace_id))
     evicted = ids[:-1]
-    scored = [trace_id for trace_id in ids if assembler.was_scored(trace_id, span_id(1))]
+    scored = [trace_id for trace_id in ids if assembler.scored.has(trace_id, span_id(1))]
     assert scored == evicted[-len(scored) :], "the oldest are not known any more"
     assert 20_000 <= len(scored) <= 2 * (20_000 + 1)
-    assert not assembler.was_scored(evicted[-1], span_id(2))
+    assert not assembler.scored.has(evicted[-1], span_id(2))
 
 
 def test_a_log_record_lets_a_trace_that_waits_settle_again() -> None:

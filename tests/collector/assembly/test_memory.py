@@ -119,7 +119,7 @@ def test_where_even_the_ids_are_too_many_the_oldest_finished_traces_are_forgotte
             add(assembler, number, tool(span), 100)
         forgotten += finish(assembler, assembler.open.all())
     assert [trace.trace_id for trace in forgotten] == [trace_id(1), trace_id(2)]
-    assert assembler.was_scored(trace_id(1), span_id(1))
+    assert assembler.scored.has(trace_id(1), span_id(1))
 
 
 def test_traces_without_an_agent_are_forgotten_when_they_take_too_much() -> None:
