@@ -97,6 +97,8 @@ _NAMED: Final = tuple(
         # CrewAI: a hook that blocks the call, and a tool's limit of calls
         r"^Tool execution blocked by hook\. Tool: (\S[^\n]{0,255})$",
         r"^Tool '([^'\n]{1,256})' has reached its (?:maximum )?usage limit\b",
+        # Microsoft's Agent Framework: a function's limit of calls, or of failures
+        r"^Function '([^'\n]{1,256})' has reached its maximum (?:invocation|exception) limit\b",
         rf"^Tool call limit exceeded\. Do not call {_NAME}[`'\"]? again\.$",  # LangChain's middleware
         rf"^Tool execution for {_NAME}[`'\"]? was rejected by the user\b",  # Haystack's human in the loop
         r"^Tool \[([^\s\]]{1,256})\] was not exposed in this turn\b",  # LazyLLM

@@ -80,6 +80,8 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Tool execution blocked by hook. Tool: drop_all",
         "Tool 'drop_all' has reached its usage limit of 1 times and cannot be used anymore.",
         "Tool 'drop_all' has reached its maximum usage limit of 1. You should not use the drop_all tool again.",
+        "Function 'drop_all' has reached its maximum invocation limit, you can no longer use this tool.",
+        "Function 'drop_all' has reached its maximum exception limit, you tried to use this tool too many times",
     ],
 )
 def test_refusals(message: str) -> None:
