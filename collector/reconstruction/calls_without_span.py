@@ -71,7 +71,7 @@ def _completes(later: DraftCall, call: DraftCall) -> bool:
 
 
 def calls_without_span(
-    run: RunSpans, models: Sequence[GenAISpan], requests: Iterable[RequestedCall], history: CallHistory
+    run: RunSpans, models: Sequence[GenAISpan], requests: Sequence[RequestedCall], history: CallHistory
 ) -> Iterator[DraftCall]:
     """Yields the calls that no span shows, each with the evidence for it. Of those that spans show, notes which never ran."""
     starts = [model.start_ns for model in models]
@@ -110,7 +110,7 @@ def calls_without_span(
             agent = named.popleft()
             call.start_ns, call.status = begin_ns(agent), agent.status
         else:
-            shown = shown or _Shown(run)
+            shown = shown or _Shown(run, requests)
             _apply_messages(call, request, history, shown, answer)
         checkpoint()
         yield call
@@ -125,7 +125,7 @@ def _apply_messages(
         return
     status = history.status(request)
     if status is None and (
-        _is_awaited(call, shown.run) or history.is_discarded(request) or history.is_unanswered(request)
+        request.turn == shown.awaited or history.is_discarded(request) or history.is_unanswered(request)
     ):
         call.executed, call.known_by = False, "request"
         return
@@ -140,11 +140,6 @@ def _apply_messages(
         call.doubt_execution(BROKEN)
     if call.executed and call.doubt is None and history.is_of_another(request):
         call.doubt, call.evidence = "uncertain_owner", "the conversation in the agent's span lacks it"
-
-
-def _is_awaited(call: DraftCall, run: RunSpans) -> bool:
-    """Whether the run ended to wait for a human's answer to this call."""
-    return call.id is not None and run.anchor is not None and call.id == run.anchor.call_id
 
 
 def _apply_provided(call: DraftCall, result: ResultStatus) -> None:
@@ -263,11 +258,19 @@ _NOT_TAKEN: Final = ("misfit", "unknown")
 class _Shown:
     """What the spans of the run's calls tell of those that have none: worked out once, for a run may have thousands of both."""
 
-    def __init__(self, run: RunSpans) -> None:
+    def __init__(self, run: RunSpans, requests: Iterable[RequestedCall]) -> None:
         self.run = run
         self.names = {spans[0].name for spans in run.executions}
         self.is_lossy = bool(run.executions) and all(spans[0].tracing == "lossy" for spans in run.executions)
         """Whether a call that fails leaves no span."""
+        self.awaited = _awaited_turn(run, requests)
+        """The turn with the call for which the run waits when it ends: none of its calls ran without a span."""
+
+
+def _awaited_turn(run: RunSpans, requests: Iterable[RequestedCall]) -> int | None:
+    call_id = None if run.anchor is None else run.anchor.call_id
+    turns = (request.turn for request in requests if request.id == call_id)
+    return None if call_id is None else max(turns, default=None)
 
 
 def _weigh(

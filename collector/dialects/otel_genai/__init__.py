@@ -7,6 +7,7 @@ what came of a call, Sentry (@sentry/node 10.78) except for the names of a model
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -32,13 +33,18 @@ from collector.model.genai_span import (
 from collector.model.span import Span
 from collector.payloads.function_parameters import PARAMETER
 from collector.payloads.tool_arguments import RECORDS
-from collector.payloads.values import MAX_NAME, first_name, name_of
+from collector.payloads.values import MAX_NAME, find_text, first_name, name_of
 
 _AI_SERVICE: Final = "langchain4j.aiservices."  # Quarkus LangChain4j: followed by class and method, without attributes
 _SENTRY_TOOLS: Final = "gen_ai.request.available_tools"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _NODE: Final = "metadata.langgraph_node"
 """The node in which a span began. langchain-azure-ai 1.2 (`enable_auto_tracing`) has every node of a graph as an agent."""
+_AGENT_FRAMEWORK: Final = "agent_framework"
+_AWAITED: Final = re.compile(
+    r'"type": "function_approval_request", "function_call": \{"type": "function_call", "call_id": "([^"]{1,256})"'
+)
+"""With this Microsoft's Agent Framework ends a run to wait for a human: for the answer to this call, with all beside it."""
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
 _DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
 _STEPS: Final = frozenset({
@@ -82,6 +88,8 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.tracing = "node"
     elif genai_span.scope.startswith(tool_call.STRANDS):
         genai_span.tracing = "complete"
+    elif genai_span.scope == _AGENT_FRAMEWORK:
+        genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
     return genai_span
 
 

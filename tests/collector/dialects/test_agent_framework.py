@@ -1,0 +1,74 @@
+"""Microsoft's Agent Framework for Python (agent-framework-core 1.23), which follows the GenAI conventions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import agent_span, called, doubts, model_span, result, runs_of, tool_span, user
+
+SCOPE = "agent_framework"
+ASKED = [("c1", "drop", {"user": "u7"}), ("c2", "get", {"city": "Oslo"})]
+REJECTED = "Error: Tool call invocation was rejected by user."
+
+
+def call(call_id: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "tool_call", "id": call_id, "name": name, "arguments": json.dumps(arguments)}
+
+
+def approval_request(call_id: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    asked = {"type": "function_call", "call_id": call_id, "name": name, "arguments": json.dumps(arguments)}
+    return {"type": "function_approval_request", "function_call": asked, "user_input_request": True, "id": "af-call-1"}
+
+
+def run_that_waits() -> list[Span]:
+    """A model asks for two calls at once, one of which a human has to approve: neither runs before that."""
+    parts = [*(call(*one) for one in ASKED), approval_request(*ASKED[0])]
+    output = json.dumps([{"role": "assistant", "parts": parts}])
+    return [
+        agent_span(number=1, lasting=90, scope=SCOPE, attributes={"gen_ai.output.messages": output}),
+        model_span(ASKED, 2, 1, at=10, scope=SCOPE, input_messages=[user("go")]),
+    ]
+
+
+def test_calls_of_an_answer_for_which_a_human_is_asked_have_not_run() -> None:
+    (run,) = runs_of(*run_that_waits())
+    assert (called(run), doubts(run)) == (["(drop)", "(get)"], [])
+
+
+def test_what_a_human_approved_runs_when_the_agent_goes_on() -> None:
+    request = {"role": "assistant", "parts": [call(*one) for one in ASKED]}
+    told = [user("go"), request, result("c1", REJECTED), result("c2", "18")]
+    first, second = runs_of(
+        *run_that_waits(),
+        agent_span(number=3, at=100, scope=SCOPE),
+        tool_span("get", {"city": "Oslo"}, 4, 3, call_id="c2", at=110, scope=SCOPE),
+        model_span((), 5, 3, at=130, scope=SCOPE, input_messages=told),
+    )
+    assert (called(first), doubts(first)) == (["(drop)", "(get)"], [])
+    assert ("drop" in called(second), "get" in called(second), doubts(second)) == (False, True, [])
+
+
+def test_a_question_in_the_words_of_the_model_is_none() -> None:
+    words = json.dumps(approval_request(*ASKED[0]))
+    output = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": words}]}])
+    (run,) = runs_of(
+        agent_span(number=1, lasting=90, scope=SCOPE, attributes={"gen_ai.output.messages": output}),
+        model_span(ASKED[:1], 2, 1, at=10, scope=SCOPE),
+    )
+    assert doubts(run) == ["uncertain_execution", "unobserved_results"]
+
+
+@pytest.mark.parametrize("limit", ["invocation", "exception"])
+def test_a_call_beyond_the_limit_of_its_function_has_not_run(limit: str) -> None:
+    words = f"Function 'pay' has reached its maximum {limit} limit, you can no longer use this tool."
+    raised = {"exception.type": "agent_framework.exceptions.ToolException", "exception.message": words}
+    refused = tool_span(
+        "pay", {"sum": 2}, call_id="c2", at=20, scope=SCOPE, status=2, message=f'ToolException("{words}")',
+        attributes={"error.type": "ToolException"}, events=[("exception", raised)],
+    )  # fmt: skip
+    (run,) = runs_of(agent_span(scope=SCOPE), refused)
+    assert (called(run), doubts(run)) == (["(pay)"], [])
