@@ -48,6 +48,8 @@ _AI_SDK, _TOOL_TYPE, _OF_PROVIDER = "gen_ai", "gen_ai.tool.type", "extension"
 """Vercel's AI SDK 7: a provider's tool has its result in the answer that calls it, but where it waits for an approval."""
 _GENERAL: Final = ("tool_error", "_OTHER")
 """Types of errors that say no more than that there was one."""
+_BEYOND_LIMIT: Final = ("agent_framework", "ToolException")
+"""The type of error of a call beyond a function's limit in Microsoft's Agent Framework, which a tool may raise as well."""
 _OUTCOME: Final = "gen_ai.tool.call.outcome"
 """The key of the outcome in rig: its spans have no status."""
 _OUTCOME_ERROR: Final = "gen_ai.tool.error.type"
@@ -232,7 +234,7 @@ def _has_no_words(span: Span) -> bool:
     kind = span.attributes.get(semconv.ERROR_TYPE)
     return (
         type(kind) is str
-        and (kind in _GENERAL or kind.islower())
+        and (kind in _GENERAL or kind.islower() or (span.scope.name, kind) == _BEYOND_LIMIT)
         and not span.status_message
         and not span.events
         and semconv.TOOL_CALL_RESULT not in span.attributes

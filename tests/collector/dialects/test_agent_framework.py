@@ -72,3 +72,21 @@ def test_a_call_beyond_the_limit_of_its_function_has_not_run(limit: str) -> None
     )  # fmt: skip
     (run,) = runs_of(agent_span(scope=SCOPE), refused)
     assert (called(run), doubts(run)) == (["(pay)"], [])
+
+
+def test_without_content_a_call_beyond_the_limit_of_its_function_may_not_have_run() -> None:
+    raised = [
+        tool_span(
+            "pay",
+            None,
+            number,
+            call_id=f"c{number}",
+            at=number * 10,
+            scope=SCOPE,
+            status=2,
+            attributes={"error.type": kind},
+        )
+        for number, kind in ((2, "RuntimeError"), (3, "ToolException"))
+    ]
+    (run,) = runs_of(agent_span(scope=SCOPE), *raised)
+    assert [(doubt.name, doubt.calls) for doubt in run.trajectory.doubts] == [("uncertain_execution", (1,))]
