@@ -10,6 +10,7 @@ from typing import Final
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AI_SDK, BY_SHAPE, GenAISpan
+from collector.payloads.values import Arguments
 from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, is_broken, latest_start
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 from collector.reconstruction.tool_names import is_mcp, is_prefixed
@@ -241,7 +242,19 @@ def _unite(call: DraftCall, request: RequestedCall) -> None:
     if (call.arguments is None and request.arguments is not None) or (
         _is_wrapped(call, request) or _is_unwrapped(call, request)
     ):
-        call.arguments, call.arguments_text = request.arguments, None
+        call.arguments, call.arguments_text = _changed_value(call, request) or request.arguments, None
+
+
+def _changed_value(call: DraftCall, request: RequestedCall) -> Arguments:
+    """Returns the arguments of a call whose bare value is another than the model wrote; None if nothing says that it is.
+
+    LangChain's human in the loop, or a middleware, may change it. A text that was cut, or is an object, is no such value.
+    """
+    text, wanted = call.arguments_text, request.arguments
+    if not text or text[0] in "{[" or wanted is None or len(wanted) != 1:
+        return None
+    key, value = next(iter(wanted.items()))
+    return {key: text} if type(value) is str and not value.startswith(text) else None
 
 
 def assign_responses(calls: Iterable[DraftCall], run: RunSpans) -> None:

@@ -58,6 +58,25 @@ def test_a_bare_argument_is_matched_with_the_requested_object() -> None:
     assert ("get", "c2", {"city": "Oslo"}, "unset", True) in calls(agent_span(), requested, bare)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "bare", "ran_with"),
+    [
+        ("u7", "u8", "u8"),
+        ("u7", "u7", "u7"),
+        ("u7 and all others", "u7 and", "u7 and all others"),  # cut by who recorded it
+        ("u7", '{"user": "u', "u7"),
+        (7, "7", 7),
+    ],
+)
+def test_a_bare_argument_that_a_human_changed_is_that_of_the_execution(
+    wanted: object, bare: str, ran_with: object
+) -> None:
+    """LangChain 1.5 with its human in the loop, under OpenInference."""
+    requested = model_span([("c1", "drop", {"user": wanted})], at=1, lasting=5)
+    ran = tool_span("drop", attributes={"gen_ai.tool.call.arguments": bare}, at=10, call_id="c1")
+    assert calls(agent_span(), requested, ran) == [("drop", "c1", {"user": ran_with}, "unset", True)]
+
+
 def test_changed_arguments_are_those_of_the_execution() -> None:
     requested = model_span([("c1", "get", {"n": "7"})], at=1, lasting=5)
     assert calls(agent_span(), requested, tool_span("get", {"n": 7}, at=10)) == [("get", "c1", {"n": 7}, "unset", True)]
