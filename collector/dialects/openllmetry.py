@@ -13,6 +13,7 @@ from typing import Any, Final
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.graphs import is_interrupted
 from collector.model.span import Span
 from collector.payloads.refusals import guardrail_refusal
 from collector.payloads.tool_arguments import arguments_of_callback
@@ -49,7 +50,6 @@ _LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.i
 _LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
 _HAYSTACK, _REPLIES = "opentelemetry.instrumentation.haystack", "replies"
 """It gives the name of a generator's output for the model's answer (0.62)."""
-_INTERRUPT: Final = "GraphInterrupt"
 _RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')
 _RESULT_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 _FAILED_RESULT: Final = re.compile(r"""\s*(?:status='(?:failure|error)'|\{.*"is_error":\s*true\}\s*$)""", re.DOTALL)
@@ -107,7 +107,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.tracing = "lossy" if span.scope.name in _LOSSY_SCOPES else ""
     recorded = get(semconv.TOOL_CALL_ARGUMENTS)
     genai_span.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
-    if get(semconv.TOOL_CALL_RESULT, output) is None and _has_not_failed(genai_span):
+    has_failed = genai_span.status == "error" and not is_interrupted(genai_span)
+    if get(semconv.TOOL_CALL_RESULT, output) is None and not has_failed:
         genai_span.is_pending = recorded is not None
         # Of LangChain's tools 0.33 records neither that they failed nor that they were interrupted.
         if span.scope.name == _LANGCHAIN and _INPUT in span.attributes:
@@ -123,11 +124,6 @@ def _read_tool(span: Span) -> GenAISpan:
     elif genai_span.status != "error":
         _read_result(genai_span, get(semconv.TOOL_CALL_RESULT, output))
     return genai_span
-
-
-def _has_not_failed(genai_span: GenAISpan) -> bool:
-    """Whether the call has no error but that of an interrupt, with which LangGraph waits for a human."""
-    return genai_span.status != "error" or (genai_span.error_type or "").endswith(_INTERRUPT)
 
 
 def _read_result(genai_span: GenAISpan, result: object) -> None:

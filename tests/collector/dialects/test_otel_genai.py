@@ -270,6 +270,19 @@ def test_a_call_of_which_the_result_would_be_recorded_and_is_not_waits_for_an_ap
     assert (called(run), doubts(run)) == expected
 
 
+def test_a_tool_of_langgraph_that_was_interrupted_waits_for_a_human() -> None:
+    """opentelemetry-instrumentation-genai-langchain 1.3b0: the span fails, and the tool runs anew with the answer."""
+    scope = "opentelemetry.instrumentation.genai.langchain"
+    asked = model_span([("c1", "get", {"city": "Oslo"}), ("c2", "pay", {"order": 7})], 3, at=0, scope=scope)
+    got = tool_span("get", {"city": "Oslo"}, 4, at=20, call_id="c1", scope=scope)
+    waits = tool_span(
+        "pay", {"order": 7}, 5, at=21, call_id="c2", scope=scope, status=2, message="(Interrupt(value={'order': 7}),)",
+        attributes={"error.type": "langgraph.errors.GraphInterrupt"},
+    )  # fmt: skip
+    run = run_of(agent_span(scope=scope), asked, got, waits)
+    assert (called(run), doubts(run)) == (["get", "(pay)"], ["other_traces", "uncertain_execution"])
+
+
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
