@@ -121,7 +121,7 @@ class GenAISpan:
     error_type: str | None
     tracing: Literal[
         "", "complete", "lossy", "apart", "guessed", "node", "memory", "loop", "result", "told", "asked", "served",
-        "text", "converted", "graph", "part",
+        "text", "converted", "graph", "part", "turns",
     ]  # fmt: skip
     """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces, "guessed" if only
     its name says that it is an agent's, "node" if it is a node of a graph, and perhaps a step of the agent around it.
@@ -134,7 +134,8 @@ class GenAISpan:
     may do itself, "converted" if its result is a text that was converted.
     MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "loop" likewise if
     it made all the calls that it tells of, "lossy" if its messages leave out which results are failures, "guessed" if
-    nothing but its answer says that it is a request, "part" if it is a piece of an answer, which another may hold whole."""
+    nothing but its answer says that it is a request, "part" if it is a piece of an answer, which another may hold whole,
+    "turns" if it may be several requests, with the answer of the last alone."""
     refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool

@@ -21,6 +21,11 @@ from collector.reconstruction.drafts import BROKEN, ONLY_ATTRIBUTES, DraftCall, 
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 from scorers.trajectory import Status
 
+_OPEN_ANSWERS: Final = {
+    "part": "of the answer that holds it a part was received, and nothing of what came of that",
+    "turns": "the client calls functions itself, and may have left this one when it had reached its limit",
+}
+"""Of requests that tell of no results: why a call of the answer may not have run."""
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 
 
@@ -134,8 +139,8 @@ def _apply_messages(
     if call.executed and call.doubt is None and call.known_by == "request" and history.is_left_out(request):
         call.executed = False
         call.doubt_execution("a later request holds other calls of the same answer, and not this one")
-    if call.executed and call.doubt is None and call.known_by == "request" and request.model.tracing == "part":
-        call.doubt_execution("of the answer that holds it a part was received, and nothing of what came of that")
+    if call.executed and call.doubt is None and call.known_by == "request" and request.model.tracing in _OPEN_ANSWERS:
+        call.doubt_execution(_OPEN_ANSWERS[request.model.tracing])
     if call.executed and call.doubt is None and is_broken(request.arguments_text):
         call.doubt_execution(BROKEN)
     if call.executed and call.doubt is None and history.is_of_another(request):

@@ -65,6 +65,9 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         calls += calls_without_span(run, models, requested, history)
         checkpoint()
         _doubt_pending(calls, run, models)
+        run.has_unrecorded_calls |= any(
+            one.model.tracing == "turns" and history.status(one) is None for one in requested if one.execution is None
+        )
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or has_unrecorded_calls(run, models, requested)
         run.is_continued |= _goes_on_elsewhere(run, requested)
         # Where spans show all calls, the inputs need not be read.

@@ -59,6 +59,8 @@ def read_model(span: Span) -> GenAISpan:
         genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
     if _may_hide_calls(genai_span, output, attributes):
         genai_span.finish = "tool_calls"
+    elif genai_span.scope == _GOOGLE and genai_span.output is not None and _ran_functions(genai_span, attributes):
+        genai_span.tracing = "turns"
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
@@ -86,12 +88,22 @@ def _may_hide_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
         return True
     if model.output is not None:
         return False
+    if model.scope == _ANTHROPIC_OPENLLMETRY:
+        return any(name not in _RUN_BY_CLIENT for name in _names_alone(attributes))
+    return _ran_functions(model, attributes)
+
+
+def _ran_functions(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
+    """Whether Google's client was given functions, and may have called them before the answer that was recorded: nothing in
+    the input tells that the application does."""
+    return bool(_names_alone(attributes)) and not calls_in_history(model.history)
+
+
+def _names_alone(attributes: Mapping[str, Any]) -> list[str | None]:
+    """Returns the names of the offered tools of which nothing else was recorded."""
     offered = parse_any(attributes.get(semconv.TOOL_DEFINITIONS))
     tools = [one for one in offered if isinstance(one, dict)] if isinstance(offered, list) else []
-    names = [name_of(one["name"]) for one in tools if one.keys() == {"name"}]
-    if model.scope == _ANTHROPIC_OPENLLMETRY:
-        return any(name not in _RUN_BY_CLIENT for name in names)
-    return bool(names) and not calls_in_history(model.history)
+    return [name_of(one["name"]) for one in tools if one.keys() == {"name"}]
 
 
 def _without_lost(output: object) -> object:

@@ -723,6 +723,29 @@ def test_openllmetry_hides_what_googles_client_called_itself(
 
 
 @pytest.mark.parametrize(
+    ("offered", "goes_on", "expected"),
+    [
+        ([{"name": "pay"}], False, ["unrecorded_calls", "uncertain_execution", "unobserved_results"]),
+        ([{"name": "pay"}], True, []),  # the application calls it, and tells the result
+        ([{"function_declarations": [{"name": "pay"}]}], False, ["unobserved_results"]),
+    ],
+)
+def test_a_call_that_googles_client_left_when_it_had_reached_its_limit_may_not_be_all(
+    offered: list[Any], goes_on: bool, expected: list[str]
+) -> None:
+    """google-genai 3.6 with ``maximum_remote_calls``, under OpenLLMetry 0.62: the one span holds the last answer alone."""
+    scope = "opentelemetry.instrumentation.google_generativeai"
+    told = {"gen_ai.tool.definitions": json.dumps(offered), "gen_ai.response.finish_reasons": ["stop"]}
+    asked = model_span(
+        [("", "pay", {"order": 7})], 2, at=1, input_messages=[user("Pay.")], attributes=told, scope=scope
+    )
+    history = [user("Pay."), *OUTPUT, result("c1", "paid")]
+    later = [model_span((), 3, at=20, input_messages=history, attributes=told, scope=scope)] if goes_on else []
+    root = span("POST /chat", 1, lasting=100, attributes={"http.route": "/chat"})
+    assert doubts(run_of(root, asked, *later)) == expected
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         ("outcome=<Outcome.OUTCOME_OK: 'OUTCOME_OK'> output='1' id=None", ["unrecorded_calls"]),
