@@ -13,7 +13,6 @@ from typing import Any, Final
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
-from collector.model.graphs import is_interrupted
 from collector.model.span import Span
 from collector.payloads.refusals import guardrail_refusal
 from collector.payloads.tool_arguments import arguments_of_callback
@@ -107,8 +106,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.tracing = "lossy" if span.scope.name in _LOSSY_SCOPES else ""
     recorded = get(semconv.TOOL_CALL_ARGUMENTS)
     genai_span.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
-    has_failed = genai_span.status == "error" and not is_interrupted(genai_span)
-    if get(semconv.TOOL_CALL_RESULT, output) is None and not has_failed:
+    if get(semconv.TOOL_CALL_RESULT, output) is None and (genai_span.status != "error" or genai_span.is_pending):
         genai_span.is_pending = recorded is not None
         # Of LangChain's tools 0.33 records neither that they failed nor that they were interrupted.
         if span.scope.name == _LANGCHAIN and _INPUT in span.attributes:

@@ -7,6 +7,7 @@ outputs) stays as it was received until the run is reconstructed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -29,6 +30,8 @@ MAX_CONTEXT_TEXT: Final = 512
 """Longest attribute value, in characters, that is kept for rules to match."""
 _DENIALS: Final = ("denied", "rejected", "permission_denied")
 """Types of errors that mean a denial, by the framework or by the tool."""
+_INTERRUPT: Final = re.compile(r"(?:langgraph\.errors\.)?GraphInterrupt(?:\(|$)")
+"""The error with which LangGraph ends a call to wait for a human: the tool runs anew with the answer."""
 AI_SDK: Final = ("ai", "gen_ai")
 """The scopes of Vercel's AI SDK. Where it gives a failed span a message, it records the exception as well."""
 _OPENINFERENCE: Final = "openinference.span.kind"
@@ -139,7 +142,7 @@ class GenAISpan:
     refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool
-    """TOOL: its arguments were recorded and no result, by an instrumentation that records results."""
+    """TOOL: it waits for a human, or its arguments were recorded and no result, by an instrumentation that records results."""
     agent: str | None
     """Name of the agent that a TOOL or MODEL span names as its own."""
     conversation_id: str | None
@@ -268,7 +271,9 @@ def set_error(genai_span: GenAISpan, span: Span, error_type: str | None = None) 
             error_type = error_type or name_of(event.attributes.get(semconv.EXCEPTION_TYPE))
             messages.append(event.attributes.get(semconv.EXCEPTION_MESSAGE))
     genai_span.error_type = error_type
-    refusals = (find_refusal(message) for message in messages if type(message) is str)
+    words = [message for message in messages if type(message) is str]
+    genai_span.is_pending = any(_INTERRUPT.match(one) is not None for one in (error_type or "", *words))
+    refusals = (find_refusal(one) for one in words)
     genai_span.refusal = next((refusal for refusal in refusals if refusal is not None), None)
     if genai_span.refusal is None and error_type in _DENIALS:
         genai_span.refusal = Refusal(is_sure=span.scope.name == _COPILOT)

@@ -1,4 +1,4 @@
-"""Runs of LangGraph: which of them tell of all their tools, and which of these wait for a human."""
+"""Runs of LangGraph: which of them tell of all their tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collector.model.genai_span import GenAISpan
 from collector.model.span import Span
 
 _LANGCHAIN_AGENTS: Final = ("langchain_create_agent", "deepagents")
-_INTERRUPT: Final = "GraphInterrupt"
 
 
 def note_graph(genai_span: GenAISpan, span: Span, integration: str | None) -> None:
@@ -19,8 +18,3 @@ def note_graph(genai_span: GenAISpan, span: Span, integration: str | None) -> No
         genai_span.tracing = genai_span.tracing or "complete"
     elif integration == "langgraph" or span.name == "LangGraph":
         genai_span.tracing = genai_span.tracing or "graph"
-
-
-def is_interrupted(call: GenAISpan) -> bool:
-    """Whether a call has no error but an interrupt, with which LangGraph waits for a human: it runs anew with the answer."""
-    return (call.error_type or "").endswith(_INTERRUPT)

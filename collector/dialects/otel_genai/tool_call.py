@@ -19,7 +19,6 @@ from collector.model.genai_span import (
     set_raised,
     set_words_of_failure,
 )
-from collector.model.graphs import is_interrupted
 from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, is_returned_error, parameters_of
 from collector.payloads.messages import tool_call_parts
@@ -138,7 +137,7 @@ def _read_arguments(call: GenAISpan, span: Span) -> None:
 def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
     """Note of a call without a result that it waits for a human's answer: one that does has no status either."""
     is_of_strands = strands_status is None and call.scope.startswith(STRANDS)
-    call.is_pending = is_of_strands or _lacks_result(call, span) or is_interrupted(call)
+    call.is_pending = call.is_pending or is_of_strands or _lacks_result(call, span)
     if call.is_pending and call.scope == _LOGFIRE_CLAUDE:
         call.tracing = "asked"
 

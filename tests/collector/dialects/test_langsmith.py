@@ -144,3 +144,18 @@ def test_what_claudes_agent_says_of_a_call_that_failed_or_was_denied(
 
 def test_an_input_of_nothing_is_no_argument() -> None:
     assert read_tool(ls("tool", "list", 2, 1, attributes={"gen_ai.prompt": '{"input":null}'}))[2] is None
+
+
+def test_a_tool_that_was_interrupted_waits_for_a_human() -> None:
+    """LangGraph: all that says so is how the words of the exception begin."""
+    raised = {
+        "exception.type": "Exception",
+        "exception.message": "GraphInterrupt((Interrupt(value={'q': 'x'}),))Traceback",
+    }
+    attributes = {AGENT: "a", "gen_ai.tool.name": "ask", "gen_ai.prompt": '{"q": "x"}', "gen_ai.completion": "{}"}
+    run = run_of(
+        ls("chain", "a", 1, lasting=90, attributes={AGENT: "a"}),
+        ls("llm", "ChatOpenAI", 2, 1, at=1, lasting=5),
+        ls("tool", "ask", 3, 1, at=10, attributes=attributes, status=2, events=[("exception", raised)]),
+    )
+    assert (called(run), "uncertain_execution" in doubts(run)) == (["(ask)"], True)
