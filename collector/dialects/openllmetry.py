@@ -13,6 +13,7 @@ from typing import Any, Final
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.payloads.refusals import guardrail_refusal
 from collector.payloads.tool_arguments import arguments_of_callback
@@ -30,6 +31,7 @@ _CREW_OUTPUTS: Final = "crewai.crew.tasks_output"
 """On the span of the whole crew: reprs that hold the conversation of each of its agents."""
 _ASSOCIATION: Final = "traceloop.association.properties."
 _LANGCHAIN_AGENT: Final = _ASSOCIATION + "lc_agent_name"
+_INTEGRATION: Final = _ASSOCIATION + "ls_integration"
 _CONVERSATION_IDS: Final = (
     *[_ASSOCIATION + name for name in ("thread_id", "session_id", "conversation_id")],
     semconv.CONVERSATION_ID,
@@ -198,6 +200,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     if role is Role.AGENT and not _AGENT_CLASS.search(span.name):
         genai_span.name = name_of(get(semconv.AGENT_NAME)) or name or name_of(span.name.removesuffix(".agent"))
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT)) or (name if get(_KIND) == "workflow" else None)
+    note_graph(genai_span, span, name_of(get(_INTEGRATION)))
     return genai_span
 
 

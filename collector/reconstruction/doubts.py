@@ -66,7 +66,7 @@ def run_doubts(
 
 def _is_silent(run: RunSpans) -> bool:
     """Whether nothing recorded would show a tool call."""
-    if run.anchor is not None and run.anchor.tracing == "complete":
+    if run.has_spans_of_all:
         return False
     models = [*run.models, *(model for disputed in run.disputed for model in disputed.models)]
     if models:

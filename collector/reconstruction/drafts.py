@@ -75,6 +75,13 @@ class RunSpans:
         """Whether it made no call and no request to a model."""
         return not self.executions and not self.models
 
+    @property
+    def has_spans_of_all(self) -> bool:
+        """Whether each of its calls leaves a span, as its agent's span tells, or a further one."""
+        return (self.anchor is not None and self.anchor.tracing == "complete") or any(
+            wrapper.tracing == "complete" for wrapper in self.wrappers
+        )
+
 
 @dataclass(slots=True, init=False)
 class DraftCall:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import called, doubts, model_span, read_tool, run_of, runs_of, span, span_of_kind
+from tests.builders import agent_span, called, doubts, model_span, read_tool, run_of, runs_of, span, span_of_kind
 
 TASK = {"traceloop.span.kind": "task"}
 LLAMA_INDEX = "opentelemetry.instrumentation.llamaindex"
@@ -435,3 +435,26 @@ def test_the_name_of_a_generators_output_is_no_answer_of_its_model() -> None:
         span("haystack.openai.chat", 4, 1, 20, 5, attributes=answer, scope=scope, kind=3, status=1),
     )
     assert (called(run), doubts(run)) == ([], ["nothing_recorded"])
+
+
+@pytest.mark.parametrize(
+    ("integration", "expected"), [("langchain_create_agent", []), ("langgraph", ["uncertain_execution"])]
+)
+def test_a_call_that_a_run_of_langchains_agents_had_asked_for_last_has_not_run(
+    integration: str, expected: list[str]
+) -> None:
+    """0.62: the run ends well to wait for a human, and the inner one of the agent's two spans tells whose graph it is."""
+    known = {
+        "traceloop.entity.name": "helper",
+        "traceloop.association.properties.lc_agent_name": "helper",
+        "traceloop.association.properties.ls_integration": integration,
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "helper",
+    }
+    run = run_of(
+        agent_span(lasting=100, scope=_LANGCHAIN),
+        tl("workflow", "helper.workflow", 2, 1, 1, 90, attributes=known, scope=_LANGCHAIN),
+        model_span([("c1", "drop", {"user": "u7"})], 3, 2, at=5, lasting=5, scope=_LANGCHAIN),
+    )
+    assert [name for name in doubts(run) if name == "uncertain_execution"] == expected
+    assert bool(expected) or called(run) == ["(drop)"]
