@@ -270,6 +270,16 @@ def test_a_call_of_which_the_result_would_be_recorded_and_is_not_waits_for_an_ap
     assert (called(run), doubts(run)) == expected
 
 
+@pytest.mark.parametrize("scope", ["agent_framework", "opentelemetry.instrumentation.ag2"])
+@pytest.mark.parametrize(("more", "expected"), [({}, ["unobserved_results"]), ({"gen_ai.tool.call.result": ""}, [])])
+def test_nothing_tells_what_came_of_a_call_that_was_cancelled(
+    scope: str, more: dict[str, str], expected: list[str]
+) -> None:
+    cancelled = tool_span("pay", {"order": 7}, 4, at=20, call_id="c1", scope=scope, attributes=more)
+    run = run_of(agent_span(scope=scope), model_span([("c1", "pay", {"order": 7})], 3, at=0, scope=scope), cancelled)
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
 def test_a_tool_of_langgraph_that_was_interrupted_waits_for_a_human() -> None:
     """opentelemetry-instrumentation-genai-langchain 1.3b0: the span fails, and the tool runs anew with the answer."""
     scope = "opentelemetry.instrumentation.genai.langchain"
