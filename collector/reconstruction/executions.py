@@ -51,6 +51,16 @@ def merged_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     return call
 
 
+def doubt_unparsed(calls: Iterable[DraftCall]) -> None:
+    """Doubt calls whose arguments nothing holds and that ended with the error of a parser of JSON: perhaps the framework's,
+    before it called the tool.
+    """
+    for call in calls:
+        is_untold = call.arguments is None and call.arguments_text is None and call.doubt is None
+        if call.status == "error" and is_untold and call.executed and is_of_parser(call.error_type):
+            call.doubt_execution("a parser of JSON failed, perhaps on its arguments, which were not recorded")
+
+
 def _are_silent(spans: Sequence[GenAISpan]) -> bool:
     """Whether none of a call's spans would say that it failed; those in unknown words say it no more than those inside."""
     return any(span.tracing == "told" for span in spans) and all(

@@ -25,7 +25,7 @@ from collector.reconstruction.calls_without_span import (
 )
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
 from collector.reconstruction.duplicates import without_steps
-from collector.reconstruction.executions import merged_execution
+from collector.reconstruction.executions import doubt_unparsed, merged_execution
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, assign_responses, match
 from collector.reconstruction.requested_calls import (
@@ -92,6 +92,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         run.has_unrecorded_calls |= not _are_told(run, calls)
     accept_repeated(calls)
     doubt_corrected(calls)
+    doubt_unparsed(calls)
     if run.anchor is not None and run.anchor.role is AGENT and run.anchor.name is None:
         _doubt_owners(run, calls)
     return calls

@@ -680,6 +680,23 @@ def test_a_call_whose_arguments_a_parser_of_json_refused_did_not_run(
     assert [name for name in doubts(run) if name != "unreadable_arguments"] == expected
 
 
+@pytest.mark.parametrize(
+    ("error_type", "written", "expected"),
+    [
+        ("json.decoder.JSONDecodeError", None, ["uncertain_execution"]),
+        ("json.decoder.JSONDecodeError", {"order": 7}, []),
+        ("CardDeclined", None, []),
+    ],
+)
+def test_without_content_a_parser_of_json_may_have_refused_the_arguments(
+    error_type: str, written: dict[str, int] | None, expected: list[str]
+) -> None:
+    """AG2 1.2: its span of a call whose arguments are no JSON fails like one of a tool that parses something."""
+    asked = [model_span([("c1", "pay", written)], 2, at=1)] if written else []
+    failed = tool_span("pay", None, 3, at=20, call_id="c1", attributes={"error.type": error_type}, status=2)
+    assert doubts(run_of(agent_span(), *asked, failed)) == expected
+
+
 @pytest.mark.parametrize(("at", "expected"), [(2, [0, 0, 1]), (35, [0, 1, 2])])
 def test_requests_that_ran_at_once_do_not_order_the_calls_that_they_asked_for(at: int, expected: list[int]) -> None:
     """Two branches of a graph, whose agents have no spans of their own."""
