@@ -29,7 +29,8 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     if is_complete and not has_failed:
         return False
     models = [model for model in models if not model.is_transcript]
-    told = {request.model.span_id: request.model for request in requested if request.is_recorded}
+    # A span of a loop tells of all that was asked for meanwhile, which another instrumentation may leave out.
+    told = {one.model.span_id: one.model for one in requested if one.is_recorded or one.model.tracing == "loop"}
     told |= _told_later([model for model in models if model.span_id not in told], requested, unreadable)
     telling = {request.model.span_id for request in requested if not request.is_recorded}
     told |= {model.span_id: model for model, later in pairwise(models) if later.span_id in telling}

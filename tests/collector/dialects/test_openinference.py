@@ -544,6 +544,21 @@ def test_a_chat_gives_automatic_calling_what_was_called_before() -> None:
     assert called(run) == ["pay", "pay"]
 
 
+def test_automatic_calling_tells_what_another_instrumentation_leaves_out() -> None:
+    """OpenLLMetry (0.62) has one span for all turns, with the last answer alone."""
+    hidden = model_span(
+        (), 3, 1, at=0, lasting=20, scope="opentelemetry.instrumentation.google_generativeai",
+        attributes={
+            "gen_ai.tool.definitions": '[{"name": "pay"}]',
+            "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]',
+        },
+    )  # fmt: skip
+    seen = loop(2, asks_for("pay", amount=4), answers_for("pay", result="ok"))
+    run = run_of(agent_span(), hidden, seen)
+    assert (called(run), doubts(run)) == (["pay"], [])
+    assert doubts(run_of(agent_span(), hidden)) == ["unrecorded_calls"]
+
+
 def test_a_stream_has_the_history_of_automatic_calling_once_for_each_turn() -> None:
     asked = {"parts": [{"text": "Pay for order 7."}]}
     first = [asked, asks_for("get_order", order=7), answers_for("get_order", result="4 EUR")]
