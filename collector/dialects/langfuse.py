@@ -29,6 +29,9 @@ _TYPE: Final = "langfuse.observation.type"
 _INPUT: Final = "langfuse.observation.input"
 _OUTPUT: Final = "langfuse.observation.output"
 _LEVEL: Final = "langfuse.observation.level"
+_STATUS_MESSAGE: Final = "langfuse.observation.status_message"
+_INTERRUPT: Final = "(Interrupt("
+"""Begins what it tells of a tool of LangGraph that waits for a human, whose level is that of a success."""
 _CALL_ID: Final = "langfuse.observation.metadata.tool_call_id"
 _TOOL_NAME: Final = "langfuse.observation.metadata.tool_name"
 _HAYSTACK_TOOL: Final = "langfuse.observation.metadata.haystack.tool.name"
@@ -92,6 +95,7 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.status = "error"
     elif genai_span.status == "unset" and (flagged := flagged_failure(get(_OUTPUT))) is not None:
         genai_span.status, genai_span.refusal = "error", flagged.refusal
+    genai_span.is_pending = genai_span.is_pending or str(get(_STATUS_MESSAGE)).startswith(_INTERRUPT)
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
     return genai_span
 
@@ -121,7 +125,7 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"langfuse.observation.type",),
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _TOOL_NAME, _HAYSTACK_TOOL, _HAYSTACK_ERROR, _LANGCHAIN_AGENT,
+        _INPUT, _OUTPUT, _LEVEL, _STATUS_MESSAGE, _CALL_ID, _TOOL_NAME, _HAYSTACK_TOOL, _HAYSTACK_ERROR, _LANGCHAIN_AGENT,
         _INTEGRATION, _NODE, _TAGS, *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),

@@ -159,3 +159,20 @@ def test_the_tools_of_a_request_tell_whether_arguments_were_refused(arguments: A
         lf("tool", "book", 3, 1, 20, attributes=failed, status=2, message="missing a required argument: 'room'"),
     )
     assert (called(run), doubts(run)) == expected
+
+
+def test_a_tool_of_langgraph_that_waits_for_a_human_has_not_run() -> None:
+    """Langfuse 5.0: its level is that of a success."""
+    interrupted = {
+        INPUT: '{"q": "x"}',
+        "langfuse.observation.metadata.tool_call_id": '"c1"',
+        "langfuse.observation.level": "DEFAULT",
+        "langfuse.observation.status_message": "(Interrupt(value={'q': 'x'}, id='7f', response_schema=None),)",
+    }
+    asked = {"role": "assistant", "tool_calls": [{"name": "ask", "args": {"q": "x"}, "id": "c1", "type": "tool_call"}]}
+    run = run_of(
+        lf("agent", "travel", 1, lasting=90),
+        lf("generation", "ChatOpenAI", 2, 1, at=5, attributes={"langfuse.observation.output": json.dumps(asked)}),
+        lf("tool", "ask", 3, 1, at=20, attributes=interrupted),
+    )
+    assert (called(run), doubts(run)) == (["(ask)"], ["other_traces", "uncertain_execution"])
