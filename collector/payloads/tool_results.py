@@ -333,7 +333,7 @@ def result_in(node: Mapping[Any, Any]) -> ToolResult | None:
     inner = next((node[key] for key in _RESULT_WRAPPERS if isinstance(node.get(key), Mapping)), None)
     if inner is None:
         is_told = is_result(node) or ("tool_call_id" in node and "content" in node)
-        if not is_told and (plain_role(node.get("role")) != "tool" or contains_results(node) or _is_approval(node)):
+        if not is_told and (plain_role(node.get("role")) != "tool" or _is_other_message_of_tool(node)):
             return None
         inner = node
     # Where the id of the call is not beside the result: Haystack, LlamaIndex.
@@ -345,6 +345,15 @@ def result_in(node: Mapping[Any, Any]) -> ToolResult | None:
         name=name_of(first_value(inner, CALL_NAME_KEYS)),
         arguments=origin.get("arguments") if isinstance(origin, Mapping) else None,
     )
+
+
+def _is_other_message_of_tool(message: Mapping[Any, Any]) -> bool:
+    """Whether a tool's message is no result: it holds several, an approval, or a tool that Langfuse's callback for LangChain
+    tells that the model was offered.
+    """
+    content = message.get("content")
+    is_offer = isinstance(content, Mapping) and content.get("type") == "function" and "function" in content
+    return is_offer or contains_results(message) or _is_approval(message)
 
 
 def contains_results(message: Mapping[Any, Any]) -> bool:

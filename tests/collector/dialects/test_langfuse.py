@@ -161,6 +161,15 @@ def test_the_tools_of_a_request_tell_whether_arguments_were_refused(arguments: A
     assert (called(run), doubts(run)) == expected
 
 
+def test_tools_that_a_model_was_offered_are_no_results() -> None:
+    """Langfuse 5.0's callback for LangChain has them among the messages."""
+    offered = {"type": "function", "function": {"name": "get", "description": "Weather", "parameters": {}}}
+    given = [{"role": "user", "content": "hi"}, {"role": "tool", "content": offered}]
+    told = {INPUT: json.dumps(given), "langfuse.observation.output": '{"role": "assistant", "content": "Hello."}'}
+    run = run_of(lf("agent", "travel", 1, lasting=90), lf("generation", "ChatOpenAI", 2, 1, at=5, attributes=told))
+    assert (called(run), doubts(run)) == ([], [])
+
+
 def test_a_tool_of_langgraph_that_waits_for_a_human_has_not_run() -> None:
     """Langfuse 5.0: its level is that of a success."""
     interrupted = {
