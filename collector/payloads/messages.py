@@ -230,7 +230,9 @@ def call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
     if name is None:
         return None
     name = name.strip() or name
-    call_id = name_of(first_value(node, _CALL_ID_KEYS)) or name_of(first_value(inner, _CALL_ID_KEYS))
+    # An object around the call may have an id of its own: Agent Framework's question whether a call may run.
+    call_id = name_of(inner.get(_CALL_ID_KEYS[0])) or name_of(first_value(node, _CALL_ID_KEYS))
+    call_id = call_id or name_of(first_value(inner, _CALL_ID_KEYS))
     arguments = first_value(inner, _CALL_ARGUMENT_KEYS)
     refused = refused_tool(arguments)
     if refused is not None:

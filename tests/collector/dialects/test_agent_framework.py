@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, model_span, result, runs_of, tool_span, user
+from tests.builders import agent_span, called, doubts, model_span, result, runs_of, span, tool_span, user
 
 SCOPE = "agent_framework"
 ASKED = [("c1", "drop", {"user": "u7"}), ("c2", "get", {"city": "Oslo"})]
@@ -24,12 +24,12 @@ def approval_request(call_id: str, name: str, arguments: dict[str, Any]) -> dict
     return {"type": "function_approval_request", "function_call": asked, "user_input_request": True, "id": "af-call-1"}
 
 
-def run_that_waits() -> list[Span]:
+def run_that_waits(parent: int = 0) -> list[Span]:
     """A model asks for two calls at once, one of which a human has to approve: neither runs before that."""
     parts = [*(call(*one) for one in ASKED), approval_request(*ASKED[0])]
     output = json.dumps([{"role": "assistant", "parts": parts}])
     return [
-        agent_span(number=1, lasting=90, scope=SCOPE, attributes={"gen_ai.output.messages": output}),
+        agent_span(number=1, parent=parent, lasting=90, scope=SCOPE, attributes={"gen_ai.output.messages": output}),
         model_span(ASKED, 2, 1, at=10, scope=SCOPE, input_messages=[user("go")]),
     ]
 
@@ -60,6 +60,26 @@ def test_a_question_in_the_words_of_the_model_is_none() -> None:
         model_span(ASKED[:1], 2, 1, at=10, scope=SCOPE),
     )
     assert doubts(run) == ["uncertain_execution", "unobserved_results"]
+
+
+def test_an_agent_that_is_told_of_a_call_that_a_human_approved_is_told_of_the_call_before_it() -> None:
+    """In a workflow the next agent begins with the answer of the human, which has an id of its own, and the result."""
+    answered = {**approval_request(*ASKED[0]), "type": "function_approval_response", "approved": True}
+    given = [{"role": "user", "parts": [answered]}, result("c1", "dropped")]
+    returned = {"gen_ai.tool.call.result": "done"}
+    runs = runs_of(
+        span("workflow.run", 9, lasting=300, scope=SCOPE),
+        *run_that_waits(9),
+        agent_span("helper", 3, 9, at=100, lasting=50, scope=SCOPE),
+        tool_span("drop", {"user": "u7"}, 4, 3, call_id="c1", at=110, scope=SCOPE, attributes=returned),
+        agent_span(
+            "writer", 5, 9, at=200, lasting=50, scope=SCOPE, attributes={"gen_ai.input.messages": json.dumps(given)}
+        ),
+        model_span([("c3", "write", {})], 6, 5, at=205, lasting=2, scope=SCOPE, input_messages=given[1:]),
+        tool_span("write", {}, 7, 5, call_id="c3", at=210, scope=SCOPE, attributes=returned),
+    )
+    expected = [["(drop)", "(get)"], ["drop"], ["write"]]
+    assert [(called(run), doubts(run)) for run in runs] == [(names, []) for names in expected]
 
 
 @pytest.mark.parametrize("limit", ["invocation", "exception"])
