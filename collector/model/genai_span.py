@@ -7,7 +7,6 @@ outputs) stays as it was received until the run is reconstructed.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -18,7 +17,7 @@ from collector.model import semconv
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Resource, Span
 from collector.payloads.messages import may_contain_tool_calls, tool_call_parts
 from collector.payloads.offered_tools import fits_of
-from collector.payloads.refusals import UNTOLD, Refusal, find_refusal
+from collector.payloads.refusals import UNTOLD, Refusal, find_refusal, is_interrupt
 from collector.payloads.response import is_blank
 from collector.payloads.text_calls import requests_action
 from collector.payloads.tool_results import ToolResult, newest_tool_results, tool_result
@@ -30,8 +29,6 @@ MAX_CONTEXT_TEXT: Final = 512
 """Longest attribute value, in characters, that is kept for rules to match."""
 _DENIALS: Final = ("denied", "rejected", "permission_denied")
 """Types of errors that mean a denial, by the framework or by the tool."""
-_INTERRUPT: Final = re.compile(r"(?:langgraph\.errors\.)?GraphInterrupt(?:\(|$)")
-"""The error with which LangGraph ends a call to wait for a human: the tool runs anew with the answer."""
 AI_SDK: Final = ("ai", "gen_ai")
 """The scopes of Vercel's AI SDK. Where it gives a failed span a message, it records the exception as well."""
 _OPENINFERENCE: Final = "openinference.span.kind"
@@ -272,9 +269,8 @@ def set_error(genai_span: GenAISpan, span: Span, error_type: str | None = None) 
             messages.append(event.attributes.get(semconv.EXCEPTION_MESSAGE))
     genai_span.error_type = error_type
     words = [message for message in messages if type(message) is str]
-    genai_span.is_pending = any(_INTERRUPT.match(one) is not None for one in (error_type or "", *words))
-    refusals = (find_refusal(one) for one in words)
-    genai_span.refusal = next((refusal for refusal in refusals if refusal is not None), None)
+    genai_span.is_pending = any(map(is_interrupt, (error_type or "", *words)))
+    genai_span.refusal = next(filter(None, map(find_refusal, words)), None)
     if genai_span.refusal is None and error_type in _DENIALS:
         genai_span.refusal = Refusal(is_sure=span.scope.name == _COPILOT)
 

@@ -198,6 +198,7 @@ _OF_ANY_FAILURE: Final = re.compile(
     r"|Tool execution failed\. Error details are redacted"
     r"|^An internal error occurred\.$"
 )
+_INTERRUPT: Final = re.compile(r"(?:langgraph\.errors\.)?GraphInterrupt(?:\(|$)")
 _OPENAI_AGENTS: Final = re.compile(r"openai[_-]agents")
 """In the names of all scopes of instrumentations of the OpenAI Agents SDK."""
 _GUARDRAIL: Final = re.compile(
@@ -219,6 +220,11 @@ def guardrail_refusal(scope: str, output: object) -> Refusal | None:
         return None
     is_open = _OPENAI_AGENTS.search(scope) is not None and _GUARDRAIL.search(output) is not None
     return Refusal(is_sure=False) if is_open else None
+
+
+def is_interrupt(error: str) -> bool:
+    """Whether it is the error with which LangGraph ends a call to wait for a human: the tool runs anew with the answer."""
+    return _INTERRUPT.match(error) is not None
 
 
 def find_refusal(message: str) -> Refusal | None:
