@@ -54,6 +54,7 @@ _UNNAMED: Final = re.compile(
         r"^Input validation failed for tool |^(?:Error: )?Parameter validation failed for tool ",
         r"^(?:<system-reminder>)?Error: When decoding your tool arguments from JSON format ",
         r"^Permission denied because no interactive user response was available",  # Copilot CLI
+        r"^USER INTERRUPTED$",  # AG2: a human answered in place of the tool
         r"Multiple handoffs detected, ignoring this one",  # OpenAI Agents: only the first is followed
         r"\b[Ii]nvalid (?:arguments|parameters) for tool\b",  # MCP SDKs, and hand-written agent loops
         r"^Error: Argument parsing failed\.",  # Microsoft's Agent Framework

@@ -153,3 +153,17 @@ def test_a_call_that_waited_for_an_answer_that_nobody_can_give_may_not_have_run(
     failed = span("execute_tool pay", 2, 1, 1, 5, scope=scope, attributes=call, status=2, message=message)
     run = run_of(agent, failed)
     assert (called(run), doubts(run)) == (["pay"], ["uncertain_execution"])
+
+
+def test_a_human_who_answered_in_place_of_a_tool_had_it_not_run() -> None:
+    """AG2 0.14 with ``human_input_mode="ALWAYS"``."""
+    told = {"tool_call_id": "c1", "role": "tool", "content": "USER INTERRUPTED"}
+    interrupted = {"role": "user", "content": "No, do not do it", "tool_responses": [told]}
+    history = json.dumps([{"role": "user", "content": "Pay."}, PAY, interrupted])
+    run = run_of(
+        _chat(),
+        _span("travel.generate_reply", 2, 1, 1, PAY, **{"agent.name": "travel"}),
+        _span("user.generate_reply", 3, 1, 10, interrupted, **{"agent.name": "user"}),
+        _span("travel.generate_reply", 4, 1, 20, "Done.", **{"agent.name": "travel", "input.value": history}),
+    )
+    assert (called(run), doubts(run)) == (["(pay)"], [])

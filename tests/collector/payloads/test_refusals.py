@@ -50,6 +50,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "<tool_use_error>Error: No such tool available: drop_all</tool_use_error>",
         "<tool_use_error>InputValidationError: drop_all failed due to the following issues:\nThe required parameter `all` is",
         "Permission denied because no interactive user response was available. Retry in an interactive session",
+        "USER INTERRUPTED",
         "User rejected the tool call for `drop_all` with id c1",
         "1 validation error for drop_all\nall\n  Field required [type=missing, input_value={}, input_type=dict]",
         "Error executing tool drop_all: 2 validation errors for drop_allArguments\nall\n  Field required",
