@@ -101,6 +101,7 @@ _NAMED: Final = tuple(
         # Microsoft's Agent Framework: a function's limit of calls, or of failures
         r"^Function '([^'\n]{1,256})' has reached its maximum (?:invocation|exception) limit\b",
         rf"^Tool call limit exceeded\. Do not call {_NAME}[`'\"]? again\.$",  # LangChain's middleware
+        rf"^Tool call limit reached\. Tool call {_NAME} not executed\. ",  # Agno
         rf"^Tool execution for {_NAME}[`'\"]? was rejected by the user\b",  # Haystack's human in the loop
         r"^Tool \[([^\s\]]{1,256})\] was not exposed in this turn\b",  # LazyLLM
         rf"^The tool call with name {_NAME}[`'\"]? is not part of the provided tools\b",  # Semantic Kernel

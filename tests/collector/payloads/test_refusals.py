@@ -40,6 +40,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Tool execution was not approved.",
         "Tool call limit exceeded. Do not call 'drop_all' again.",
         "Tool call limit exceeded. Do not make additional tool calls.",
+        "Tool call limit reached. Tool call drop_all not executed. Don't try to execute it again.",
         "This tool call requires confirmation, please approve or reject.",
         'refused: tool "drop_all" not registered',
         "Tool call denied by user",
