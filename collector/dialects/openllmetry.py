@@ -15,7 +15,7 @@ from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.graphs import note_graph
 from collector.model.span import Span
-from collector.payloads.refusals import guardrail_refusal
+from collector.payloads.refusals import MAX_CHARS, Refusal, find_refusal, guardrail_refusal
 from collector.payloads.tool_arguments import arguments_of_callback
 from collector.payloads.tool_results import failure_in_message, is_in_place_of_result, tool_result
 from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
@@ -54,6 +54,10 @@ _HAYSTACK, _REPLIES = "opentelemetry.instrumentation.haystack", "replies"
 _RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')
 _RESULT_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 _FAILED_RESULT: Final = re.compile(r"""\s*(?:status='(?:failure|error)'|\{.*"is_error":\s*true\}\s*$)""", re.DOTALL)
+_ERROR_IN_REPR: Final = re.compile(
+    r"""status='failure' result=None error=(?:'((?:[^'\\]|\\.)*+)|"((?:[^"\\]|\\.)*+))"""
+)
+"""What Agno has for the result of a call that failed (2.x and 3.x)."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -118,12 +122,17 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     # A JSON result ends with the flag and a repr begins with it; what is between may be long.
     if type(output) is str and _FAILED_RESULT.match(output[-4096:] if output[:1] == "{" else output[:64]):
-        genai_span.status = "error"
+        genai_span.status, genai_span.refusal = "error", _refusal_in_repr(output) or genai_span.refusal
     elif (told := failure_in_message(output)) is not None:
         genai_span.status, genai_span.refusal = "error", told.refusal
     elif genai_span.status != "error":
         _read_result(genai_span, get(semconv.TOOL_CALL_RESULT, output))
     return genai_span
+
+
+def _refusal_in_repr(output: str) -> Refusal | None:
+    match = _ERROR_IN_REPR.match(output[:MAX_CHARS])
+    return None if match is None else find_refusal((match[1] or match[2] or "").replace("\\n", "\n"))
 
 
 def _read_result(genai_span: GenAISpan, result: object) -> None:

@@ -95,6 +95,19 @@ def test_a_failure_recorded_in_the_output_alone(output: str, status: str) -> Non
     )
 
 
+def test_a_call_that_agno_refused_for_its_arguments_did_not_run() -> None:
+    error = (
+        "1 validation error for book_hotel\\nnights\\n  Missing required argument [type=missing_argument, "
+        "input_value=ArgsKwargs((), {'city': 'Rome'}), input_type=ArgsKwargs]"
+    )
+    output = f"""status='failure' result=None error="{error}" updated_session_state=None images=None"""
+    attributes = {"gen_ai.tool.name": "book_hotel", "traceloop.entity.input": '{"city": "Rome"}'}
+    attributes["traceloop.entity.output"] = output
+    refused = tl("tool", "book_hotel.tool", 2, 1, status=1, attributes=attributes)
+    run = run_of(tl("agent", "travel.agent", 1, status=1), refused)
+    assert (called(run), doubts(run)) == (["(book_hotel)"], [])
+
+
 def test_llamaindex_names_the_tool_in_its_output() -> None:
     output = {"blocks": [], "tool_name": "get", "raw_input": {}}
     attributes = {
