@@ -60,6 +60,8 @@ _METADATA: Final = "metadata"  # JSON text: LangChain's run configuration
 _METHOD: Final = re.compile(
     r"\.(?:run|arun|run_stream|_execute_core|kickoff|__call__|acall|call|invoke|ainvoke|on_messages(?:_stream)?)$"
 )
+_RESUMED: Final = re.compile(r"\.a?continue_run$")
+"""Ends the name of a run of Agno that goes on once a human has answered; its input is what the user said at first (3.x)."""
 # LlamaIndex, Haystack, DSPy: agents traced as chains under the name of their class, which is not the agent's.
 _AGENT_CHAIN: Final = re.compile(r"(?:\bAgent|[a-z]Agent|AgentWorkflow|ReAct|CodeAct)\.(?:run|arun|forward|aforward)$")
 # LlamaIndex before 0.12: each method of an agent's parts is an agent's, and is given the tools that it runs.
@@ -252,6 +254,8 @@ def _read_agent(span: Span) -> GenAISpan:
     if _CREW in span.attributes and type(transcript) is str and len(transcript) <= MAX_TEXT:
         genai_span.history = transcript if any(marker in transcript for marker in _CREW_MESSAGES) else None
     genai_span.name = first_name(span.attributes, (_AGENT_NAME, semconv.AGENT_NAME)) or genai_span.agent
+    if _RESUMED.search(span.name) is not None:
+        genai_span.tracing = "resumed"
     if genai_span.agent != span.name and type(metadata := span.attributes.get(_METADATA)) is str and _NODE in metadata:
         genai_span.tracing = "node"  # called an agent for its name
     if genai_span.name is None:

@@ -302,6 +302,8 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     if first is None or first.is_transcript:
         return found
     anchor = run.anchor if run.parent is None else None
+    if run.anchor is not None and run.anchor.tracing == "resumed":
+        return _answered_by_a_human(found, run)
     given = calls_in_history(anchor.user_input) if anchor is not None and anchor.user_input else []
     earlier = [one for one in found if one.model is first and one.execution is None]
     opening = min(run.models, key=by_start)
@@ -324,6 +326,14 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     elif not first.parent_span_id:
         run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
     return [one for one in found if one not in earlier]
+
+
+def _answered_by_a_human(found: list[RequestedCall], run: RunSpans) -> list[RequestedCall]:
+    """Returns ``found``, in doubt: a human may have let each run in an earlier trace, done it elsewhere, or denied it."""
+    for request in found:
+        if request.execution is None and request.result_status != "refused":
+            request.result_status, run.is_continued = "unclear", True
+    return found
 
 
 def _goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:

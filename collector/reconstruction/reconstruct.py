@@ -336,7 +336,7 @@ _OF_EXECUTION: Final = ("uncertain_execution", "unobserved_results")
 def _settle_paused(drafts: Iterable[DraftCall], doubts: _Doubts, runs: Sequence[Run]) -> frozenset[int]:
     """Settle the calls with which a run waited for a human, where a later trace tells of the same: it ran there, or never.
 
-    Returns which they are, by ``id``.
+    So are those that a human may have denied, where an earlier trace has the span. Returns which they are, by ``id``.
     """
     open_calls = {id(own[at]) for doubt, own in doubts if doubt.name == "uncertain_execution" for at in doubt.calls}
     if not open_calls:
@@ -348,10 +348,11 @@ def _settle_paused(drafts: Iterable[DraftCall], doubts: _Doubts, runs: Sequence[
             told[call.id] = call
     settled: list[int] = []
     for call in drafts:
-        later = told.get(call.id or "")
-        if later is None or id(call) not in open_calls or call.span_id is not None or call.run >= later.run:
+        other = told.get(call.id or "")
+        if other is None or id(call) not in open_calls or call.span_id is not None:
             continue
-        if runs[call.run].trace_id != runs[later.run].trace_id and _may_be_one(call, later):
+        is_told = call.run < other.run or other.span_id is not None
+        if is_told and runs[call.run].trace_id != runs[other.run].trace_id and _may_be_one(call, other):
             call.executed = False
             settled.append(id(call))
     return frozenset(settled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
+from collector.reconstruction.reconstruct import join_runs
 from tests.builders import (
     agent_span,
     called,
@@ -910,6 +912,53 @@ def test_openai_agents_tells_a_timeout_like_a_result(output: str, status: str) -
         agent_span(), oi("TOOL", "pay", 2, 1, attributes=attributes, status=1, scope=scope)
     ).trajectory.calls
     assert (call.status, call.executed) == (status, True)
+
+
+AGNO = "openinference.instrumentation.agno"
+WEATHER: dict[str, Any] = {
+    "id": "call_000000000006",
+    "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'},
+}
+PAY: dict[str, Any] = {"id": "call_000000000007", "function": {"name": "pay", "arguments": '{"amount": 5}'}}
+
+
+def agno_request(number: int, parent: int, at: int, *, results: Sequence[str] = ()) -> Span:
+    """A model's answer with two calls or, with their results, the request after those."""
+    asked = {"role": "assistant", "tool_calls": [WEATHER, PAY]}
+    told = [
+        {"role": "tool", "content": text, "tool_call_id": call["id"]}
+        for call, text in zip((WEATHER, PAY), results, strict=False)
+    ]
+    messages = [{"role": "user", "content": "Go"}, *([asked, *told] if results else [])]
+    attributes = {"input.value": json.dumps({"messages": messages}), "output.value": '[{"role": "assistant"}]'}
+    for place, call in enumerate(() if results else (WEATHER, PAY)):
+        prefix = f"llm.output_messages.0.message.tool_calls.{place}.tool_call"
+        attributes |= {f"{prefix}.id": call["id"], f"{prefix}.function.name": call["function"]["name"]}
+        attributes[f"{prefix}.function.arguments"] = call["function"]["arguments"]
+    return oi("LLM", "OpenAIChat.invoke", number, parent, at, attributes=attributes, status=1, scope=AGNO)
+
+
+def agno_agent(name: str, number: int, at: int) -> Span:
+    attributes = {"agent.name": "travel", "input.value": "Go", "session.id": "s1"}
+    return oi("AGENT", name, number, 0, at, 90, attributes=attributes, status=1, scope=AGNO)
+
+
+@pytest.mark.parametrize(("answer", "pay"), [("no", "pay"), ("Function call was rejected by the user", "(pay)")])
+def test_what_agno_tells_its_model_once_a_human_has_answered_may_be_no_result(answer: str, pay: str) -> None:
+    """The human may have words of their own; what ran in the earlier trace is told of again."""
+    given = {"tool.name": "get_weather", "input.value": WEATHER["function"]["arguments"], "output.value": "sunny"}
+    weather = oi("TOOL", "get_weather", 12, 10, 20, attributes=given, status=1, scope=AGNO)
+    before = run_of(agno_agent("travel.run", 10, 0), agno_request(11, 10, 5), weather)
+    after = run_of(agno_agent("travel.continue_run", 20, 200), agno_request(21, 20, 205, results=("sunny", answer)))
+    assert (called(after), set(doubts(after))) == (["get_weather", pay], {"other_traces", "uncertain_execution"})
+    after.trace_id = b"2" * 16
+    joined, _ = join_runs([before, after], 0, are_all=True)
+    found = sorted(call.name if call.executed else f"({call.name})" for call in joined.calls)
+    assert found == sorted(["get_weather", "(get_weather)", "(pay)", pay])
+    of_pay = [
+        joined.calls[at].name for doubt in joined.doubts if doubt.name == "uncertain_execution" for at in doubt.calls
+    ]
+    assert of_pay == ["pay"] * (answer == "no")
 
 
 def test_its_processor_for_strands_leaves_the_agents_name_where_it_was() -> None:
