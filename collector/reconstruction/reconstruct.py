@@ -359,8 +359,9 @@ def _settle_paused(drafts: Iterable[DraftCall], doubts: _Doubts, runs: Sequence[
 
 
 def _may_be_one(asked: DraftCall, told: DraftCall) -> bool:
-    """Whether a request and a call of the same id are of one call, by what else is known of them."""
-    return asked.name == told.name and (told.arguments is None or asked.arguments in (None, told.arguments))
+    """Whether a request and a call of the same id are of one call; a human may have added arguments (Agno's user input)."""
+    is_subset = asked.arguments is None or told.arguments is None or asked.arguments.items() <= told.arguments.items()
+    return asked.name == told.name and is_subset
 
 
 def _without_settled(doubts: _Doubts, settled: frozenset[int]) -> _Doubts:

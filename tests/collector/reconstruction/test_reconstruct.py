@@ -214,13 +214,14 @@ def test_a_call_that_waited_for_a_human_is_settled_by_the_trace_in_which_the_age
     ("call_id", "arguments", "trace_id", "expected"),
     [
         ("call_9f8e7d6c5b4a", {"n": 1}, b"2" * 16, ["(pay)", "pay"]),  # a human approved it meanwhile
+        ("call_9f8e7d6c5b4a", {"n": 1, "to": "Ada"}, b"2" * 16, ["(pay)", "pay"]),  # Agno: and added what was missing
         ("call_9f8e7d6c5b4a", {"n": 2}, b"2" * 16, ["pay", "pay"]),
         ("call_0", {"n": 1}, b"2" * 16, ["pay", "pay"]),  # the first of each run
         ("call_9f8e7d6c5b4a", {"n": 1}, TRACE, ["pay", "pay"]),
     ],
 )
 def test_a_call_that_one_trace_asked_for_and_another_shows_is_one_call(
-    call_id: str, arguments: dict[str, int], trace_id: bytes, expected: list[str]
+    call_id: str, arguments: dict[str, Any], trace_id: bytes, expected: list[str]
 ) -> None:
     asked = run_of(agent_span(), model_span([(call_id, "pay", {"n": 1})], 2, at=1, lasting=5))
     shown = run_of(agent_span(number=3, at=5_000), tool_span("pay", arguments, 4, 3, at=5_010, call_id=call_id))
