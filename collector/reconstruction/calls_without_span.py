@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from collector.checkpoints import checkpoint
@@ -17,7 +17,15 @@ from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus
 from collector.payloads.values import Arguments, parse_any
 from collector.reconstruction.call_history import CallHistory
-from collector.reconstruction.drafts import BROKEN, ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns, is_broken
+from collector.reconstruction.drafts import (
+    BROKEN,
+    ONLY_ATTRIBUTES,
+    SMOLAGENTS,
+    DraftCall,
+    RunSpans,
+    begin_ns,
+    is_broken,
+)
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 from scorers.trajectory import Status
 
@@ -119,6 +127,16 @@ def calls_without_span(
             _apply_messages(call, request, history, shown, answer)
         checkpoint()
         yield call
+    if run.anchor is not None and run.anchor.scope == SMOLAGENTS:
+        yield from map(_called_in_code, chain.from_iterable(agents.values()))
+
+
+def _called_in_code(agent: GenAISpan) -> DraftCall:
+    """Returns the call of an agent that is a function of the code of another: its span is all that shows it."""
+    return DraftCall(
+        agent.name or "", None, None, None, agent.status, None, begin_ns(agent), agent.end_ns, None, True,
+        resource=agent.resource,
+    )  # fmt: skip
 
 
 def _apply_messages(

@@ -172,6 +172,8 @@ ONLY_ATTRIBUTES: Final = "only its attributes say that its span is the call of a
 """The evidence for a call whose span may be something else."""
 
 
+SMOLAGENTS: Final = "openinference.instrumentation.smolagents"
+"""Records agents that write code, which calls tools and other agents one after the other."""
 BROKEN: Final = "the model wrote arguments that are no JSON"
 """Why a call may not have run: few tools are called with what is left of them."""
 

@@ -914,6 +914,41 @@ def test_openai_agents_tells_a_timeout_like_a_result(output: str, status: str) -
     assert (call.status, call.executed) == (status, True)
 
 
+def smolagents(kind: str, name: str, number: int, parent: int, at: int, lasting: int, **attributes: Any) -> Span:
+    values = {key.replace("_", "."): value for key, value in attributes.items()}
+    scope = "openinference.instrumentation.smolagents"
+    return oi(kind, name, number, parent, at, lasting, attributes=values, status=1, scope=scope)
+
+
+CODE = {
+    "role": "assistant",
+    "content": 'Thought: t\n<code>\nnow()\nr = weather_agent(task="Paris")\n</code>',
+    "tool_calls": None,
+}
+OF_CODE = '{"args": [], "sanitize_inputs_outputs": false, "kwargs": {}}'
+
+
+def test_an_agent_that_the_code_of_another_calls_is_a_call_in_the_run_of_that() -> None:
+    outer, inner = runs_of(
+        smolagents("AGENT", "CodeAgent.run", 1, 0, 0, 90, input_value='{"task": "go"}'),
+        smolagents("CHAIN", "Step 1", 2, 1, 1, 60),
+        smolagents("LLM", "OpenAIModel.generate", 3, 2, 2, 4, output_value=json.dumps(CODE)),
+        smolagents("TOOL", "SimpleTool", 4, 2, 8, 2, tool_name="now", input_value=OF_CODE),
+        smolagents("AGENT", "weather_agent.run", 5, 2, 12, 40, input_value='{"task": "weather"}'),
+        smolagents("TOOL", "SimpleTool", 6, 5, 20, 2, tool_name="get_weather", input_value=OF_CODE),
+        smolagents("CHAIN", "Step 2", 7, 1, 62, 20),
+        smolagents(
+            "LLM", "OpenAIModel.generate", 8, 7, 63, 4, output_value='{"role": "assistant", "content": "<code>"}'
+        ),
+        smolagents(
+            "TOOL", "FinalAnswerTool", 9, 7, 70, 1, tool_name="final_answer", input_value=OF_CODE, output_value="d"
+        ),
+    )
+    assert (called(outer), doubts(outer)) == (["now", "weather_agent", "final_answer"], [])
+    assert [call.step for call in outer.trajectory.calls] == [0, 1, 2]
+    assert called(inner) == ["get_weather"]
+
+
 AGNO = "openinference.instrumentation.agno"
 WEATHER: dict[str, Any] = {
     "id": "call_000000000006",
