@@ -131,7 +131,7 @@ class GenAISpan:
     step on the way to the tool may carry as well, "result" if it tells only what came of the call before it, "told" if
     another span or messages tell whether it failed, "asked" if it was asked for, and holds no result as one that ran does,
     "served" if a server's span begins the trace: whoever called has its own. "text" if nothing but its result says that it
-    failed: a text, where the framework converts results to JSON, as a tool may itself, "converted" if its result was such a text.
+    failed: a text, where the framework converts results to JSON, as a tool may itself, "converted" if its result was one.
     MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "loop" likewise if
     it made all the calls that it tells of, "lossy" if its messages leave out which results are failures, "guessed" if
     nothing but its answer says that it is a request, "part" if it is a piece of an answer, which another may hold whole,

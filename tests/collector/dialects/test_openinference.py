@@ -935,7 +935,9 @@ def test_an_agent_that_the_code_of_another_calls_is_a_call_in_the_run_of_that() 
         smolagents("LLM", "OpenAIModel.generate", 3, 2, 2, 4, output_value=json.dumps(CODE)),
         smolagents("TOOL", "SimpleTool", 4, 2, 8, 2, tool_name="now", input_value=OF_CODE),
         smolagents("AGENT", "weather_agent.run", 5, 2, 12, 40, input_value='{"task": "weather"}'),
-        smolagents("TOOL", "SimpleTool", 6, 5, 20, 2, tool_name="get_weather", input_value=OF_CODE),
+        smolagents(
+            "TOOL", "SimpleTool", 6, 5, 20, 2, tool_name="get_weather", input_value=OF_CODE, output_value="sunny"
+        ),
         smolagents("CHAIN", "Step 2", 7, 1, 62, 20),
         smolagents(
             "LLM", "OpenAIModel.generate", 8, 7, 63, 4, output_value='{"role": "assistant", "content": "<code>"}'
@@ -947,6 +949,27 @@ def test_an_agent_that_the_code_of_another_calls_is_a_call_in_the_run_of_that() 
     assert (called(outer), doubts(outer)) == (["now", "weather_agent", "final_answer"], [])
     assert [call.step for call in outer.trajectory.calls] == [0, 1, 2]
     assert called(inner) == ["get_weather"]
+
+
+@pytest.mark.parametrize(("answer", "expected"), [(json.dumps(CODE), []), (None, ["uncertain_order"])])
+def test_the_calls_of_code_are_in_order_where_the_answers_are_code(answer: str | None, expected: list[str]) -> None:
+    """Several calls of one answer are not: an agent without code may run them at once."""
+    told = {"output_value": answer} if answer is not None else {}
+    run = run_of(
+        smolagents("AGENT", "CodeAgent.run", 1, 0, 0, 90),
+        smolagents("CHAIN", "Step 1", 2, 1, 1, 60),
+        smolagents("LLM", "OpenAIModel.generate", 3, 2, 2, 4, **told),
+        smolagents(
+            "TOOL", "SimpleTool", 4, 2, 8, 2, tool_name="get_weather", input_value=OF_CODE, output_value="sunny"
+        ),
+        smolagents(
+            "TOOL", "SimpleTool", 5, 2, 12, 2, tool_name="book_hotel", input_value=OF_CODE, output_value="booked"
+        ),
+    )
+    assert (called(run), [doubt for doubt in doubts(run) if doubt == "uncertain_order"]) == (
+        ["get_weather", "book_hotel"],
+        expected,
+    )
 
 
 AGNO = "openinference.instrumentation.agno"
