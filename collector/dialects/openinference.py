@@ -97,6 +97,9 @@ _CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
 """In outputs that hold calls in the framework's own form alone: Mastra 0.x, DSPy."""
 _CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")
 """NeMo Agent Toolkit, before the repr of an answer's calls. It loses later requests, so what came of them is not known."""
+_DSPY: Final = "openinference.instrumentation.dspy"
+_CALLS_IN_FIELD: Final = re.compile(r"\[\[ ## \w{1,100} ## \]\]\n(\{\"tool_calls\": \[\{[^\n]*\})(?:\n|\Z)")
+"""DSPy: a field of an answer whose type is `ToolCalls` (3.x)."""
 _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 """In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
 _HANDOFF: Final = "handoff_to_"
@@ -306,6 +309,9 @@ def _read_model(span: Span) -> GenAISpan:
     calls: object = _calls_in_answer(span.attributes, output, span.scope.name)
     if calls is None and type(output) is str and any(marker in output for marker in _CALLS_IN_OUTPUT):
         calls = output
+    if calls is None and span.scope.name == _DSPY and type(text := get(_TEXT)) is str:
+        field = _CALLS_IN_FIELD.search(text, 0, MAX_TEXT)
+        calls = None if field is None else field[1]
     genai_span = model_span_of(span, NAME, calls, get(_INPUT))
     # An answer without calls is in `output.value` alone. It was captured all the same.
     genai_span.has_output = genai_span.has_output or (bool(output) and output != _HIDDEN)

@@ -972,6 +972,30 @@ def test_the_calls_of_code_are_in_order_where_the_answers_are_code(answer: str |
     )
 
 
+@pytest.mark.parametrize("has_spans", [False, True])
+def test_the_calls_in_a_field_of_dspys_answer(*, has_spans: bool) -> None:
+    """The program runs them: in traces of their own, unless a module of its own is around all."""
+    asked = '{"tool_calls": [{"name": "get_weather", "args": {"city": "Paris"}}, {"name": "now", "args": {}}]}'
+    field = f"[[ ## outputs ## ]]\n{asked}\n\n[[ ## completed ## ]]"
+    answer = {"llm.output_messages.0.message.content": field}
+    scope = "openinference.instrumentation.dspy"
+    spans = [
+        oi("CHAIN", "Predict.forward", 1, 0, 0, 90, status=1, scope=scope),
+        oi("LLM", "LM.__call__", 2, 1, 1, 5, attributes=answer, status=1, scope=scope),
+    ]
+    if has_spans:
+        given = {"input.value": '{"kwargs": {"city": "Paris"}}', "output.value": "sunny"}
+        spans += [
+            oi("TOOL", "get_weather.__call__", 3, 1, 10, 5, attributes=given, status=1, scope=scope),
+            oi(
+                "TOOL", "now.__call__", 4, 1, 20, 5, attributes={"input.value": '{"kwargs": {}}'}, status=2, scope=scope
+            ),
+        ]
+    calls = run_of(*spans).trajectory.calls
+    assert [(call.name, call.arguments) for call in calls] == [("get_weather", {"city": "Paris"}), ("now", {})]
+    assert [call.status for call in calls] == (["ok", "error"] if has_spans else ["unset", "unset"])
+
+
 AGNO = "openinference.instrumentation.agno"
 WEATHER: dict[str, Any] = {
     "id": "call_000000000006",
