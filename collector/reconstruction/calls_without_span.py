@@ -17,15 +17,7 @@ from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus
 from collector.payloads.values import Arguments, parse_any
 from collector.reconstruction.call_history import CallHistory
-from collector.reconstruction.drafts import (
-    BROKEN,
-    ONLY_ATTRIBUTES,
-    SMOLAGENTS,
-    DraftCall,
-    RunSpans,
-    begin_ns,
-    is_broken,
-)
+from collector.reconstruction.drafts import BROKEN, ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns, is_broken
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 from scorers.trajectory import Status
 
@@ -127,7 +119,7 @@ def calls_without_span(
             _apply_messages(call, request, history, shown, answer)
         checkpoint()
         yield call
-    if run.anchor is not None and run.anchor.scope == SMOLAGENTS:
+    if run.is_of_code:
         yield from map(_called_in_code, chain.from_iterable(agents.values()))
 
 

@@ -18,6 +18,9 @@ from scorers.trajectory import DoubtName, KnownBy, Status
 # The classes below have an `__init__` of their own: that of a dataclass stays interpreted in the compiled build.
 
 
+_SMOLAGENTS: Final = "openinference.instrumentation.smolagents"
+
+
 @dataclass(slots=True, init=False)
 class RunSpans:
     """The spans of one agent run. ``executions`` has one list per call: the spans of the same call, outermost first."""
@@ -74,6 +77,11 @@ class RunSpans:
     def is_idle(self) -> bool:
         """Whether it made no call and no request to a model."""
         return not self.executions and not self.models
+
+    @property
+    def is_of_code(self) -> bool:
+        """Whether its agent may write code, which calls tools and other agents one after the other."""
+        return self.anchor is not None and self.anchor.scope == _SMOLAGENTS
 
     @property
     def has_spans_of_all(self) -> bool:
@@ -172,8 +180,6 @@ ONLY_ATTRIBUTES: Final = "only its attributes say that its span is the call of a
 """The evidence for a call whose span may be something else."""
 
 
-SMOLAGENTS: Final = "openinference.instrumentation.smolagents"
-"""Records agents that write code, which calls tools and other agents one after the other."""
 BROKEN: Final = "the model wrote arguments that are no JSON"
 """Why a call may not have run: few tools are called with what is left of them."""
 

@@ -11,7 +11,7 @@ from typing import Final
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AI_SDK, BY_SHAPE, GenAISpan
 from collector.payloads.values import Arguments
-from collector.reconstruction.drafts import BROKEN, SMOLAGENTS, DraftCall, RunSpans, is_broken, latest_start
+from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, is_broken, latest_start
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 from collector.reconstruction.tool_names import is_mcp, is_prefixed
 
@@ -262,7 +262,7 @@ def assign_responses(calls: Iterable[DraftCall], run: RunSpans) -> None:
     first began, and before the second did, and either had answered by then, or was asked when all calls so far had ended:
     tools may run while an answer streams (Claude Code), or beside a request that has nothing to do with them.
     """
-    if run.anchor is not None and run.anchor.scope == SMOLAGENTS and all(model.has_output for model in run.models):
+    if run.is_of_code and all(model.has_output for model in run.models):
         return  # the answers are code, which calls one tool after the other
     # A request that runs the tools itself covers several turns.
     around = {spans[0].parent_span_id for spans in run.executions}

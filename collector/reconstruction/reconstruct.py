@@ -334,10 +334,8 @@ _OF_EXECUTION: Final = ("uncertain_execution", "unobserved_results")
 
 
 def _settle_paused(drafts: Iterable[DraftCall], doubts: _Doubts, runs: Sequence[Run]) -> frozenset[int]:
-    """Settle the calls with which a run waited for a human, where a later trace tells of the same: it ran there, or never.
-
-    So are those that a human may have denied, where an earlier trace has the span. Returns which they are, by ``id``.
-    """
+    """Settle the calls with which a run waited for a human, where a later trace tells of the same: it ran there, or never,
+    and those that a human may have denied, where an earlier trace has the span. Returns which they are, by ``id``."""
     open_calls = {id(own[at]) for doubt, own in doubts if doubt.name == "uncertain_execution" for at in doubt.calls}
     if not open_calls:
         return frozenset()
