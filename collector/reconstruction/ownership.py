@@ -94,6 +94,48 @@ def _absorb_repeated(orphans: Sequence[RunSpans], runs: Sequence[RunSpans]) -> N
             spans.models = [model for model in spans.models if model.span_id in left]
 
 
+def take_from_callers(runs: Iterable[RunSpans]) -> None:
+    """Give to agents that seem to have done nothing what was done in their time beside them, below the tool that called them.
+
+    Where an agent streams, some tracers take what it does for its caller's (the official one for Agno). Where several agents
+    of one tool were under way, each counts the calls as in doubt.
+    """
+    idle: dict[bytes, list[RunSpans]] = {}
+    for run in runs:
+        if run.started_by is not None and run.parent is not None and run.is_idle:
+            idle.setdefault(run.started_by, []).append(run)
+    outers = {id(run.parent): run.parent for members in idle.values() for run in members}
+    for outer in outers.values():
+        if outer is not None:
+            _take_from_caller(outer, idle)
+
+
+def _take_from_caller(outer: RunSpans, idle: Mapping[bytes, Sequence[RunSpans]]) -> None:
+    executions, models, compared = outer.executions, outer.models, 0
+    outer.executions, outer.models = [], []
+    for span, tool, alone in [
+        *((call[0], outer.enclosing.get(call[0].span_id), _alone([call], [])) for call in executions),
+        *((model, outer.asked_inside.get(model.span_id), _alone([], [model])) for model in models),
+    ]:
+        checkpoint()
+        members = idle.get(tool or b"", ())
+        compared += len(members)
+        if compared > MAX_OWNERS_COMPARED:  # as above
+            members, outer.has_unrecorded_calls = (), True
+        owners = [run for run in members if _is_within(span, run.anchor)]
+        for run in owners if len(owners) > 1 else ():
+            run.disputed.append(alone)
+        if len(owners) < 2:
+            join(owners[0] if owners else outer, alone)
+        if owners:
+            outer.enclosing.pop(span.span_id, None)
+            outer.asked_inside.pop(span.span_id, None)
+
+
+def _is_within(span: GenAISpan, agent: GenAISpan | None) -> bool:
+    return agent is not None and 0 < agent.start_ns <= span.start_ns and span.end_ns <= agent.end_ns
+
+
 def reclaim(agentless: RunSpans, runs: Sequence[RunSpans], *, lacks_spans: bool) -> None:
     """Take from ``agentless`` what is a run's: recorded there by another instrumentation, or requested by its models.
 

@@ -27,7 +27,7 @@ from collector.reconstruction.duplicates import (
     without_steps,
 )
 from collector.reconstruction.idle_runs import without_handoffs, without_workflows
-from collector.reconstruction.ownership import adopt, dispute_served, reclaim
+from collector.reconstruction.ownership import adopt, dispute_served, reclaim, take_from_callers
 from collector.reconstruction.united_runs import united
 
 
@@ -47,6 +47,7 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry, skew_ns: int) 
     orphans = _assign(spans, ancestry, run_of, calls)
     checkpoint()
     if len(found) > 1:
+        take_from_callers(found)
         found = united(found)
     checkpoint()
     # After runs were united: two recordings of one run would both claim an orphan, and leave its owner in doubt.

@@ -1,4 +1,4 @@
-"""Calls of a process of tools whose caller left no span: each agent of the trace may have made them."""
+"""Calls whose place in the trace does not tell whose they are: their caller left no span, or the agent lies beside them."""
 
 from __future__ import annotations
 
@@ -110,3 +110,48 @@ def test_more_pairs_of_runs_and_calls_than_are_compared_leave_each_run_open() ->
     assert len(agents) * len(calls) > MAX_OWNERS_COMPARED
     assert all("unrecorded_calls" in doubts(run) for run in runs)
     assert len(called(rest)) == len(calls)
+
+
+# As the official instrumentation has a team of Agno 3.1 that streams.
+BOSS = agent_span("boss")
+DELEGATE = tool_span("delegate_task_to_member", {"member_id": "weather"}, 2, at=100, lasting=500)
+MEMBER = agent_span("weather", 3, 2, at=105, lasting=290)
+ASKED = model_span([("c1", "get_weather", {})], 4, 2, at=150, lasting=20)
+BESIDE = tool_span("get_weather", {}, 5, 2, at=200, lasting=10, call_id="c1")
+
+
+def seen(*spans: Span) -> list[tuple[str | None, list[str], list[str]]]:
+    return [(run.agent, called(run), doubts(run)) for run in runs_of(*spans)]
+
+
+@pytest.mark.parametrize("asked", [[], [ASKED]], ids=["no requests to models", "with its request"])
+def test_what_lies_beside_an_agent_that_did_nothing_is_its_own(asked: list[Span]) -> None:
+    runs = seen(BOSS, DELEGATE, MEMBER, *asked, BESIDE)
+    assert runs == [("boss", ["delegate_task_to_member"], []), ("weather", ["get_weather"], [])]
+
+
+def test_what_lies_beside_an_agent_that_was_not_under_way_is_its_callers() -> None:
+    later = tool_span("get_weather", {}, 5, 2, at=400, lasting=10)
+    boss, member = seen(BOSS, DELEGATE, MEMBER, later)
+    assert (boss[1], member[1:]) == (["delegate_task_to_member", "get_weather"], ([], ["nothing_recorded"]))
+
+
+def test_what_lies_beside_an_agent_with_calls_of_its_own_is_its_callers() -> None:
+    boss, member = seen(BOSS, DELEGATE, MEMBER, tool_span("look", {}, 6, 3, at=120, lasting=10), BESIDE)
+    assert (boss[1], member[1]) == (["delegate_task_to_member", "get_weather"], ["look"])
+
+
+def test_what_lies_beside_several_agents_may_be_that_of_each() -> None:
+    runs = seen(BOSS, DELEGATE, MEMBER, agent_span("hotels", 6, 2, at=110, lasting=280), BESIDE)
+    assert runs == [
+        ("boss", ["delegate_task_to_member"], []),
+        ("weather", ["get_weather"], ["uncertain_owner"]),
+        ("hotels", ["get_weather"], ["uncertain_owner"]),
+    ]
+
+
+def test_more_agents_and_calls_beside_them_than_are_compared_leave_their_caller_open() -> None:
+    members = [agent_span("weather", number, 2, at=105, lasting=290) for number in range(1_000, 1_320)]
+    calls = [tool_span("get_weather", {}, number, 2, at=200, lasting=10) for number in range(2_000, 2_320)]
+    boss, *_ = seen(BOSS, DELEGATE, *members, *calls)
+    assert "unrecorded_calls" in boss[2]
