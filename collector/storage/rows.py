@@ -46,7 +46,7 @@ RECORDED: Final = ("inbox", "finished", "outbox")
 MAX_ROWS: Final = 200
 """Of one statement. Each statement gives the interpreter lock away and has to get it back from a busy event loop, for which it
 waits longer than the statement takes: so not one for each row."""
-_MAX_BYTES: Final = 1 << 20  # of the rows of one statement
+MAX_BYTES: Final = 1 << 20  # of the rows of one statement
 
 Row = tuple[int, bytes] | tuple[int, int, bytes] | tuple[int, str, int, bytes]
 """Of a table, without its checksum, or a record that shares one with others: the id first, the content last, which is
@@ -66,12 +66,12 @@ class Change:
         return any(self.inserts.values()) or any(self.deletes.values())
 
 
-def in_statements(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Yield the rows in parts of one statement each."""
+def in_parts(rows: Sequence[Row], most: int, most_bytes: int) -> Iterator[Sequence[Row]]:
+    """Yield the rows in parts of at most so many with at most so much content; one that has more is a part by itself."""
     start = size = 0
     for at, row in enumerate(rows):
         size += len(row[-1])
-        if at - start == MAX_ROWS or (size > _MAX_BYTES and at > start):
+        if at - start == most or (size > most_bytes and at > start):
             yield rows[start:at]
             start, size = at, len(row[-1])
     if start < len(rows):

@@ -10,12 +10,12 @@ A row is   ids | kinds, one byte each, none for tombstones | record ...   and it
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from collector.storage.packing import DAMAGED, pack, unpack
-from collector.storage.rows import Change, Row
+from collector.storage.rows import Change, Row, in_parts
 
 _ID: Final = 8  # bytes
 _MAX_RECORDS: Final = 64
@@ -70,7 +70,9 @@ class SharedRows:
         plan = Plan({**change.inserts, "deleted": []}, {**change.deletes, "deleted": []})
         for table in _SHARED:
             gone = set(change.deletes[table])
-            plan.inserts[table] = [_joined(table, records, plan) for records in _parts(change.inserts[table], gone)]
+            stay = [one for one in change.inserts[table] if one[0] not in gone] if gone else change.inserts[table]
+            parts = in_parts(stay, _MAX_RECORDS, _MAX_BYTES)
+            plan.inserts[table] = [_joined(table, records, plan) for records in parts]
             plan.deletes[table] = self._emptied(gone, plan)
         return plan
 
@@ -142,20 +144,6 @@ class SharedRows:
     def damaged(self, table: str, row: int) -> None:
         """Note that a row cannot be read: it is deleted under its own id."""
         self._rows[row] = SharedRow(table, row, 1, 1, UNKNOWN)
-
-
-def _parts(records: Sequence[Row], gone: set[int]) -> Iterator[Sequence[Row]]:
-    """Yield the records that are not gone already, in parts of one row each."""
-    if gone:
-        records = [record for record in records if record[0] not in gone]
-    start = size = 0
-    for at, record in enumerate(records):
-        size += len(record[-1])
-        if at - start == _MAX_RECORDS or (size > _MAX_BYTES and at > start):
-            yield records[start:at]
-            start, size = at, len(record[-1])
-    if start < len(records):
-        yield records[start:]
 
 
 def without(content: bytes, deleted: bytes) -> bytes:

@@ -37,12 +37,13 @@ from collector.storage.mark import Attempts, Mark
 from collector.storage.quarantine import Quarantine, aside
 from collector.storage.rows import (
     INSERTS,
+    MAX_BYTES,
     MAX_ROWS,
     SELECTS,
     TABLES,
     VALUES,
     Change,
-    in_statements,
+    in_parts,
     is_sound,
     with_checksums,
 )
@@ -286,7 +287,7 @@ class SpoolFile:
             connection.execute("BEGIN IMMEDIATE")
             # Inserts first: a row may be stored and deleted within one group of changes, and must then be gone.
             for table, rows in plan.inserts.items():
-                for part in in_statements(rows):
+                for part in in_parts(rows, MAX_ROWS, MAX_BYTES):
                     values = ", ".join([VALUES[table]] * len(part))
                     columns = with_checksums(table, part)
                     connection.execute(f"{INSERTS[table]} VALUES {values}", columns)

@@ -14,27 +14,13 @@ from collector.assembly.trace import Given, Trace
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
 from collector.storage import records
-from collector.storage.packing import pack, unpack
+from collector.storage.packing import pack
 from collector.storage.records import RecordKind
 from tests.otlp_data import TRACE, span_id
 
 DAMAGED = "a record of the spool is damaged"
 LINK, OTHER_TRACE = bytes(range(16)), bytes(range(2, 18))
 SPANS = pack([TRACE, LINK * 2, b"resource", b"scope", b"one", b"two"])
-
-
-@given(st.lists(st.binary(max_size=40), max_size=8))
-def test_packing_is_undone_by_unpacking(parts: list[bytes]) -> None:
-    assert unpack(pack(parts)) == parts
-
-
-@given(st.binary(max_size=60))
-def test_any_bytes_unpack_to_parts_or_a_refusal(packed: bytes) -> None:
-    try:
-        parts = unpack(packed)
-    except ValueError:
-        return
-    assert pack(parts) == packed
 
 
 def test_a_record_of_spans_is_read_back() -> None:
@@ -119,14 +105,6 @@ def test_a_gap_is_read_back(begun_ns: int, ended_ns: int) -> None:
     for damaged in (packed[:-1], packed + b"x"):
         with pytest.raises(ValueError, match=DAMAGED):
             records.read_gap(damaged)
-
-
-@pytest.mark.parametrize(
-    "packed", [b"", b"\x00", b"\xff\xff\xff\xff", SPANS[:-1], SPANS + b"x", b"\x01\0\0\0\xff\xff\xff\xff"]
-)
-def test_what_is_not_packed_is_refused(packed: bytes) -> None:
-    with pytest.raises(ValueError, match=DAMAGED):
-        unpack(packed)
 
 
 def closed_trace() -> Trace:

@@ -159,19 +159,3 @@ def test_a_row_that_nobody_can_have_written_is_left_out(tmp_path: Path, content:
     assert list(file.inbox()) == [(5, 0, None)]
     assert [path.name for path in (tmp_path / "quarantine").iterdir()] == ["inbox-5"]
     file.close()
-
-
-def test_a_row_of_which_most_is_gone_for_a_while_is_written_anew(tmp_path: Path) -> None:
-    file = opened(tmp_path)
-    records = [*stored(file, *[1_000] * 30), *stored(file, *[1_000] * 30, first=100)]
-    delete(file, *records[:29])
-    (before,) = file._connection.execute("SELECT sum(length(records)) FROM inbox").fetchone()
-    pass_time(file)
-    (after,) = file._connection.execute("SELECT sum(length(records)) FROM inbox").fetchone()
-    assert (before // 1_000, after // 1_000, count(file, "deleted")) == (60, 31, 0)
-    file.close()
-    file = opened(tmp_path)
-    assert [row for row, _, _ in file.inbox()] == records[29:]
-    delete(file, *records[29:])
-    assert (count(file, "inbox"), count(file, "deleted")) == (0, 0)
-    file.close()
