@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collector.storage.test_shared_rows import count, delete, opened, pass_time, stored
+from tests.spool_files import count, delete, opened, pass_time, stored
 
 
 def test_a_row_of_which_most_is_gone_for_a_while_is_written_anew(tmp_path: Path) -> None:
