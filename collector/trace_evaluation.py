@@ -16,7 +16,8 @@ from collector.reconstruction.reconstruct import ContextSettings, Run, is_awaite
 from collector.reconstruction.turns import awaited_span, next_turn, past_of
 from collector.results.results import EnvelopedItems, Results
 from collector.scoring.conversations import collect
-from collector.scoring.select_and_score import NO_PARTS, Scored, Scoring, arguments_to_embed, parts_of, words_to_embed
+from collector.scoring.parts import NO_PARTS, parts_of
+from collector.scoring.select_and_score import Scored, Scoring, arguments_to_embed, words_to_embed
 from scorers import RuleSet
 
 _log = logging.getLogger(__name__)

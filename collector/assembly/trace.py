@@ -5,7 +5,6 @@ There may be a hundred thousand of these: what most of them never have takes no 
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum, auto
@@ -16,7 +15,7 @@ from typing import Any, Final, Literal, cast
 from collector.assembly.conversations import ConversationRun
 from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import KNOWN_SPAN, PAST, TRACE, VERDICT
-from collector.model.genai_span import AGENT, GenAISpan, Role
+from collector.model.genai_span import AGENT, GenAISpan
 from collector.model.past import Past
 from collector.model.span import Resource
 from collector.otlp.lazy import Envelope, parent_links
@@ -52,8 +51,6 @@ _EMPTY: Final = cast("MutableMapping[Any, Any]", MappingProxyType({}))
 
 
 _WHOLE: Final = ("", "root")
-_RECORDED: Final = (Role.TOOL, Role.MODEL)
-"""What an agent does, as opposed to what encloses that."""
 _BEGINNING: Final = 512
 """Characters of a model's input by which conversations are found that may be one."""
 _END: Final = 128
@@ -367,29 +364,3 @@ _MADE_ANEW: Final = (
 )  # fmt: skip
 _KEPT: Final = tuple(field.name for field in fields(Trace) if field.name not in _MADE_ANEW)
 """What a snapshot has of its trace, beside what it is made with and what it makes anew."""
-
-
-class Beginnings:
-    """Tells which runs of a trace may have begun before this process could see it, by the spans it had when this was made."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._seen_from, self._known_since_ns, self._spans = trace.seen_from, trace.known_since_ns, trace.spans
-        self._recorded: list[int] | None = None
-
-    def may_be_missing(self, anchor: bytes) -> bool:
-        """Whether that of the run with this anchor may be; b"" means all of the trace."""
-        if self._seen_from is None or (anchor and anchor not in self._spans):
-            return False
-        spans = self._spans.values()
-        start = self._spans[anchor].start_ns if anchor else min([span.start_ns for span in spans], default=0)
-        # Nearly every trace ends here. What follows looks at all of its spans, once.
-        if start >= max(self._seen_from.latest_ns, self._known_since_ns):
-            return False
-        end = self._spans[anchor].end_ns if anchor else max([span.end_ns for span in spans], default=0)
-        if start < self._known_since_ns <= end:
-            return True
-        if self._recorded is None:
-            self._recorded = sorted([span.start_ns for span in spans if span.role in _RECORDED])
-        at = bisect_left(self._recorded, start)
-        first = self._recorded[at] if at < len(self._recorded) else end
-        return self._seen_from.may_miss_beginning(start, end, first)

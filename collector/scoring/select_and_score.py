@@ -8,25 +8,23 @@ known, or the span that it is anchored at, and then as a further revision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Final
 
+from collector.assembly.beginnings import Beginnings
 from collector.assembly.gaps import Gaps
-from collector.assembly.trace import Beginnings, Given, Trace
+from collector.assembly.trace import Given, Trace
 from collector.checkpoints import checkpoint
 from collector.model import semconv
-from collector.model.genai_span import AGENT, NOTHING_HIDDEN, Content
-from collector.reconstruction.reconstruct import Run, join_runs
+from collector.reconstruction.reconstruct import Run
 from collector.scoring.declared_tools import declared_tools
 from collector.scoring.failures import anchor_of, failed_run
+from collector.scoring.joined import join, outermost
+from collector.scoring.parts import NO_PARTS, WHOLE_TRACE, runs_around
 from collector.scoring.verdict import Verdict
 from scorers import CompiledRule, Doubt, RuleContext, RuleSet
 
 _NOTHING_UNKNOWN = frozenset[str]()
-NO_PARTS: Final[Mapping[bytes, Sequence[bytes]]] = MappingProxyType({})
-_WHOLE_TRACE = b""  # in place of an anchor: the verdict on a whole trace
 _TRUNCATED = Doubt(
     "truncated",
     sentence="its trace has more spans than traces.max_spans, or an earlier part that is no longer remembered",
@@ -108,9 +106,9 @@ class Scoring:
         scored, beginnings = Scored(), Beginnings(trace)
         scored.is_early = release in _FORCED and now - trace.touched < self.confirm
         scored.parts = parts
-        cut = _runs_around(trace.seen, trace, runs) if trace.seen else frozenset()
+        cut = runs_around(trace.seen, trace, runs) if trace.seen else frozenset()
         running = self.running(trace.trace_id)
-        ongoing = _runs_around(running, trace, runs) if running else frozenset()
+        ongoing = runs_around(running, trace, runs) if running else frozenset()
         was_refused = self.was_refused(trace.trace_id)
         for run in runs:
             checkpoint()
@@ -129,10 +127,10 @@ class Scoring:
                 run.trajectory = replace(run.trajectory, declared=declared_tools(run))
             self._score_once(scored, trace, run.span_id, run, "run", release)
         if runs and self.rules.has_scope("trace") and not trace.seen:  # else part of the trace was lost in a restart
-            joined = _join(runs, self.skew_ns)
+            joined = join(runs, self.skew_ns)
             if running:
                 _add_doubt(joined, _RUNNING)
-            self._score_trace(scored, trace, joined, release, is_torn=beginnings.may_be_missing(_WHOLE_TRACE))
+            self._score_trace(scored, trace, joined, release, is_torn=beginnings.may_be_missing(WHOLE_TRACE))
         if self.rules.has_scope("trace") or self.rules.has_scope("conversation"):
             self._note_scored_wholes(scored, trace, runs)
         return scored
@@ -140,9 +138,9 @@ class Scoring:
     def _score_trace(self, scored: Scored, trace: Trace, joined: Run, release: str, *, is_torn: bool) -> None:
         if is_torn:
             _add_doubt(joined, _TORN)
-        if not self.was_refused(trace.trace_id) and self._may_be_in_gap(trace, _WHOLE_TRACE):
+        if not self.was_refused(trace.trace_id) and self._may_be_in_gap(trace, WHOLE_TRACE):
             _add_doubt(joined, _IN_GAP)
-        self._score_once(scored, trace, _WHOLE_TRACE, joined, "trace", release)
+        self._score_once(scored, trace, WHOLE_TRACE, joined, "trace", release)
 
     def _may_be_in_gap(self, trace: Trace, anchor: bytes) -> bool:
         return self.gaps is not None and bool(self.gaps) and self.gaps.may_hold(*trace.times_of(anchor))
@@ -151,7 +149,7 @@ class Scoring:
         unscored = [verdict for verdict in scored.verdicts if verdict.unscored_reason == "no_rule"]
         if not unscored:
             return
-        context, in_conversation = context_of(_outermost(runs)), any(run.conversation_id for run in runs)
+        context, in_conversation = context_of(outermost(runs)), any(run.conversation_id for run in runs)
         by_trace = not trace.seen and self.rules.select(context, "trace") is not None
         if by_trace or (in_conversation and self.rules.select(context, "conversation") is not None):
             for verdict in unscored:
@@ -204,55 +202,6 @@ def verdict_of_run(run: Run, rules: RuleSet) -> Verdict:
     return next(_score(run, _rules_for(run, rules, "run"), "run", "end_of_input", 0))
 
 
-def parts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[bytes, Sequence[bytes]]:
-    """Returns the anchors of what had verdicts as runs of their own and is a part of one of ``runs``, all of the trace.
-
-    A run is anchored at its earliest span until that of its agent comes, and an agent's span may turn out to be inside another
-    of the same run.
-    """
-    # Of spans that were dropped it is not known which were agents: these had runs of their own.
-    if not trace.verdicts or trace.seen:  # nearly always
-        return NO_PARTS
-    anchors = {run.span_id for run in runs}
-    former = [anchor for anchor in trace.verdicts if anchor not in anchors and anchor != _WHOLE_TRACE]
-    if not former:
-        return NO_PARTS
-    nearest = _nearest_runs(trace, anchors, former)
-    agentless = next((anchor for anchor in anchors if not _is_agent(trace, anchor)), b"")
-    found: dict[bytes, list[bytes]] = {}
-    for anchor in former:
-        # What no agent is around is one run, wherever that is anchored.
-        whole = nearest[anchor] or (b"" if _is_agent(trace, anchor) else agentless)
-        if whole:
-            found.setdefault(whole, []).append(anchor)
-    return found
-
-
-def _is_agent(trace: Trace, anchor: bytes) -> bool:
-    span = trace.spans.get(anchor)
-    return span is not None and span.role is AGENT
-
-
-def _runs_around(keys: Iterable[bytes | int], trace: Trace, runs: Sequence[Run]) -> frozenset[bytes]:
-    """Returns the anchors of the runs that these spans are part of."""
-    span_ids = [key for key in keys if isinstance(key, bytes) and key]  # log records are below nothing
-    nearest = _nearest_runs(trace, {run.span_id for run in runs}, span_ids)
-    return frozenset([nearest[span_id] for span_id in span_ids]) - {b""}
-
-
-def _nearest_runs(trace: Trace, anchors: Iterable[bytes], span_ids: Iterable[bytes]) -> Mapping[bytes, bytes]:
-    """Returns for each span, and those above it, the anchor that it is or is nearest below, b"" if there is none."""
-    parents, nearest = trace.parents(), {anchor: anchor for anchor in anchors}
-    for span_id in span_ids:
-        path, at = list[bytes](), span_id
-        while at and at not in nearest:
-            path.append(at)
-            nearest[at] = b""  # for now, and where parents form a ring
-            at = parents.get(at, b"")
-        nearest.update(dict.fromkeys(path, nearest.get(at, b"")))
-    return nearest
-
-
 def _add_doubt(run: Run, doubt: Doubt) -> None:
     if doubt not in run.trajectory.doubts:
         run.trajectory = replace(run.trajectory, doubts=[*run.trajectory.doubts, doubt])
@@ -262,7 +211,7 @@ def verdicts_of_conversation(
     runs: Sequence[Run], rules: RuleSet, release: str, skew_ns: int, *, complete: bool, revision: int
 ) -> list[Verdict]:
     """Returns the verdicts on all runs of a conversation, in order of start; none if no rule matches it."""
-    run = _join(runs, skew_ns, are_all=True)
+    run = join(runs, skew_ns, are_all=True)
     if not complete:
         _add_doubt(run, Doubt("truncated", sentence="the conversation went on, or not all of its runs were collected"))
     verdicts = _score(run, _rules_for(run, rules, "conversation"), "conversation", release, revision)
@@ -283,7 +232,7 @@ def arguments_to_embed(runs: Sequence[Run], rules: RuleSet, scopes: Sequence[str
     for scope in scopes:
         if any(rule.semantic_texts for rule in rules.rules if rule.rule.scope == scope):
             # Only the texts are wanted here, so clocks and order do not matter.
-            for run in runs if scope == "run" else [_join(runs, 0)] if runs else ():
+            for run in runs if scope == "run" else [join(runs, 0)] if runs else ():
                 selected = _rules_for(run, rules, scope)
                 for rule in (selected.active, selected.shadow):
                     if rule is not None:
@@ -367,32 +316,3 @@ def _find_intent(run: Run, rules: RuleSet) -> None:
     if run.intent is None and rules.intents and run.user_input:
         run.found_intent = rules.find_intent(run.user_input)
         run.intent = run.found_intent.name
-
-
-def _outermost(runs: Sequence[Run]) -> Run:
-    """Returns the earliest of the outermost runs, which all of them are matched by when they are scored as one."""
-    return next((run for run in runs if run.parent_span_id is None), runs[0])
-
-
-def _join(runs: Sequence[Run], skew_ns: int, *, are_all: bool = False) -> Run:
-    """Returns several runs as one, anchored at the earliest outermost of them."""
-    anchor = _outermost(runs)
-    trajectory, call_span_ids = join_runs(runs, skew_ns, are_all=are_all)
-    # Each text once: after a handoff the next agent has the words that the first was given.
-    user_texts = dict.fromkeys(run.user_input for run in runs if run.parent_span_id is None and run.user_input)
-    user_input = "\n\n".join(user_texts) or anchor.user_input
-    contents = _join_contents(runs, anchor) if any(run.contents for run in runs) else ()
-    return replace(
-        anchor, trajectory=trajectory, call_span_ids=call_span_ids, contents=contents, user_input=user_input,
-        hidden=NOTHING_HIDDEN.union(*[run.hidden for run in runs]),
-    )  # fmt: skip
-
-
-def _join_contents(runs: Sequence[Run], anchor: Run) -> list[Content]:
-    """Returns what a judge reads: the last words of the last outermost run, and the tools offered to any."""
-    last = next((run for run in reversed(runs) if run.parent_span_id is None), anchor)
-    others = (content for run in runs if run is not last for content in run.contents)
-    return [
-        *last.contents,
-        *(Content(None, content.tool_definitions) for content in others if content.tool_definitions),
-    ]

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from collector.assembly.seen_from import SeenFrom
-from collector.assembly.trace import TRANSITIONS, Beginnings, Given, Trace, TraceEvent, TraceState
+from collector.assembly.trace import TRANSITIONS, Given, Trace, TraceEvent, TraceState
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
 from collector.otlp.structure import Envelope
-from tests.builders import agent_span, genai_spans
 from tests.otlp_data import span_id
 
 TRACE, ENVELOPE, ELSEWHERE = b"t" * 16, Envelope(b"resource", b"scope"), Envelope(b"another resource", b"scope")
@@ -124,25 +122,3 @@ def test_what_a_trace_takes_without_its_spans() -> None:
     trace.size = 10_000
     assert (trace.drop_spans(), trace.size) == (1_632 - 10_000, 1_632)
     assert trace.seen.keys() == {span_id(1), span_id(2)}
-
-
-class Counted(dict[bytes | int, GenAISpan]):
-    """Spans that count how often all of them were looked at."""
-
-    times = 0
-
-    def values(self) -> Any:
-        yield from self._counting(super().values())
-
-    def _counting(self, spans: Any) -> Any:
-        self.times += 1
-        yield from spans
-
-
-def test_which_of_many_runs_began_unseen_takes_one_look_at_all_spans() -> None:
-    trace, agents = opened(), genai_spans(agent_span(number=number, at=number) for number in range(1, 40))
-    trace.seen_from = SeenFrom(agents[-1].start_ns, 0.0, 600.0)
-    trace.spans = spans = Counted((span.span_id, span) for span in agents)
-    beginnings = Beginnings(trace)
-    assert [beginnings.may_be_missing(span.span_id) for span in agents] == [True] * 38 + [False]
-    assert spans.times == 1
