@@ -15,7 +15,8 @@ from typing import Any
 import grpc
 import pytest
 
-from collector.storage.spool_file import APPLICATION_ID, NAME
+from collector.storage.database import APPLICATION_ID
+from collector.storage.spool_file import NAME
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, free_port, send
 from tests.sinks import OtlpSink

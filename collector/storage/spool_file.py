@@ -31,8 +31,10 @@ from pathlib import Path
 from typing import Any
 
 from collector.errors import ConfigError
+from collector.storage import database
 from collector.storage.compression import size_of
 from collector.storage.condensing import condense
+from collector.storage.database import connect, damage_error, is_damage
 from collector.storage.mark import Attempts, Mark
 from collector.storage.quarantine import Quarantine, aside
 from collector.storage.rows import (
@@ -40,7 +42,6 @@ from collector.storage.rows import (
     MAX_BYTES,
     MAX_ROWS,
     SELECTS,
-    TABLES,
     VALUES,
     Change,
     in_parts,
@@ -52,13 +53,8 @@ from scorers.quoting import shorten
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 4
 NAME = "spool.db"
-APPLICATION_ID = 0x72676874  # "rght": tells our files from other programs' SQLite files
-_PAGE = 16 << 10  # measured against 4 and 64 KiB: the cheapest for rows of one to a hundred kilobytes
-_WAL_BYTES = 4 << 20  # at which the log is copied to the main file: by one transaction, which others wait for
 _MAX_ID = 1 << 62  # far beyond any number that was given: a higher one is damaged
-_NOT_A_DATABASE, _CORRUPT = 26, 11  # SQLITE_NOTADB, SQLITE_CORRUPT
 
 
 class SpoolFile:
@@ -98,7 +94,7 @@ class SpoolFile:
         try:
             return self._connect()
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            if not _is_damage(error):
+            if not is_damage(error):
                 raise ConfigError(_reason(self._path, error)) from None
             return self._begin_anew(str(error))
 
@@ -115,33 +111,14 @@ class SpoolFile:
         return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
-        # No timeout: another collector keeps the lock for as long as it runs. The
-        # file is opened here and used on the worker thread, by one at a time.
-        connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
+        connection = connect(self._path, fsync=self._fsync)
         try:
-            connection.text_factory = lambda text: text.decode("utf-8", "replace")  # damaged text is no error here
-            execute = connection.execute
-            # Two collectors on one spool would send everything twice.
-            execute("PRAGMA locking_mode = EXCLUSIVE")
-            # Before WAL: in that mode the size of pages can no longer be changed.
-            execute(f"PRAGMA page_size = {_PAGE}")
-            execute("PRAGMA journal_mode = WAL")
-            # Nothing outside the folder: where the root file system is read-only there is no other to write to.
-            execute("PRAGMA temp_store = MEMORY")
-            # Some builds write zeros over all that is deleted; FAST does so only in pages that are written anyway.
-            execute("PRAGMA secure_delete = FAST")
-            # In WAL mode NORMAL syncs at checkpoints only: a commit survives the process, and not a power cut.
-            execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")
-            execute(f"PRAGMA wal_autocheckpoint = {_WAL_BYTES // _PAGE}")
-            if execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-                self._create(connection)
-            self._check_version(connection)
-            found = execute("SELECT number FROM commits").fetchall()
+            found = connection.execute("SELECT number FROM commits").fetchall()
             if len(found) != 1 or type(found[0][0]) is not int or not 0 <= found[0][0] < _MAX_ID:
-                raise _damaged("the number of the last commit is unknown")
+                raise damage_error("the number of the last commit is unknown")
             self._commits = found[0][0]
             self._last = max(
-                execute(f"SELECT max(id) FROM {table} WHERE id < {_MAX_ID}").fetchone()[0] or 0  # noqa: S608 - our own names
+                connection.execute(f"SELECT max(id) FROM {table} WHERE id < {_MAX_ID}").fetchone()[0] or 0  # noqa: S608 - our own names
                 for table in VALUES
             )
         except BaseException:
@@ -149,37 +126,6 @@ class SpoolFile:
             raise
         self._identities = {path: _identity(path) for path in (self._path, self._mark.path, f"{self._path}-wal")}
         return connection
-
-    def _create(self, connection: sqlite3.Connection) -> None:
-        """Create the tables, in the main file: what its log then lacks does not look like a spool that is new."""
-        for name in ("application_id", "user_version"):
-            # Without tables, and not new: another program's, or damaged. `_check_version` says which.
-            if connection.execute(f"PRAGMA {name}").fetchone() != (0,):
-                return
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in (*TABLES, "INSERT INTO commits VALUES (0)"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-        connection.execute("COMMIT")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def _check_version(self, connection: sqlite3.Connection) -> None:
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        tables = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
-        if application != APPLICATION_ID:
-            raise ConfigError(f"spool: {self._path} is an SQLite file of another program; name another folder")
-        if version != FORMAT:
-            age = "an older" if version < FORMAT else "a newer"
-            raise ConfigError(
-                f"spool: {self._path} was written by {age} version (format {version}, this one reads {FORMAT}): let that "
-                "version run until its queue is empty, or move the file away and lose what it holds"
-            )
-        if tables != set(TABLES):
-            raise _damaged(
-                "its tables, views, indexes and triggers are not those that were created: somebody changed them"
-            )
 
     # ---- at start
 
@@ -190,7 +136,7 @@ class SpoolFile:
             (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
             damage = None if found == "ok" else str(found)
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            if not _is_damage(error):
+            if not is_damage(error):
                 raise
             damage = str(error)
         if damage is not None:
@@ -343,7 +289,7 @@ class SpoolFile:
         """Returns the bytes in use; the file itself may be larger, its free pages are reused."""
         (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
         (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
-        return int(pages - free) * _PAGE
+        return int(pages - free) * database.PAGE
 
     def payload(self, row: int) -> bytes | None:
         """Returns the request of an outbox row, compressed, None if it is gone or damaged. Raises sqlite3.Error."""
@@ -377,19 +323,6 @@ def _sync(path: Path) -> None:
         os.fsync(file)
     finally:
         os.close(file)
-
-
-def _is_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
-    if isinstance(error, UnicodeDecodeError):  # SQLite quotes what is damaged in its message
-        return True
-    # Extended codes have the primary one in their lowest byte.
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (_NOT_A_DATABASE, _CORRUPT)
-
-
-def _damaged(what: str) -> sqlite3.DatabaseError:
-    error = sqlite3.DatabaseError(what)
-    error.sqlite_errorcode = _CORRUPT
-    return error
 
 
 def _reason(path: Path, error: Exception) -> str:

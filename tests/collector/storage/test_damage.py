@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from collector.errors import ConfigError
-from collector.storage import spool_file
+from collector.storage import database
 from collector.storage.compression import compress
 from collector.storage.rows import Change
 from collector.storage.spool_file import NAME, SpoolFile
@@ -28,7 +28,7 @@ Contents = tuple[list[Any], ...]
 def small() -> Iterator[None]:
     """Pages of the least size, so that a spool with several of each kind has few bytes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spool_file, "_PAGE", 512)
+        patch.setattr(database, "PAGE", 512)
         yield
 
 

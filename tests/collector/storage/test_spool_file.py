@@ -15,10 +15,11 @@ import pytest
 from collector.errors import ConfigError
 from collector.storage import quarantine
 from collector.storage.compression import compress
+from collector.storage.database import FORMAT
 from collector.storage.quarantine import Quarantine
 from collector.storage.rows import Change, checksum
 from collector.storage.spool import Spool
-from collector.storage.spool_file import FORMAT, NAME, SpoolFile
+from collector.storage.spool_file import NAME, SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests.sqlite_files import TELLS_TEMPORARY_FILES, temporary_files
 
