@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from collector.assembly.trace import Trace
-from collector.model.genai_span import Content
 from collector.scoring.select_and_score import Scoring
 from collector.scoring.verdict import Verdict
 from scorers import FoundIntent, RuleSet, compile_rules, load_rules, parse_rules
@@ -216,31 +215,6 @@ def test_words_are_embedded_only_where_nobody_said_the_intent() -> None:
     rule_set = RuleSet(compile_rules(file), file.intents, embed)
     score(rule_set, run_of(user_input="one", intent="said"), run_of(user_input=None), run_of(user_input="two"))
     assert embedded == ["money back", "two"]
-
-
-def test_the_request_of_a_whole_trace_is_all_that_was_asked() -> None:
-    asked = [
-        run_of("a", span_id=b"1" * 8, user_input="Find order 42"),
-        run_of("b", span_id=b"2" * 8, user_input="inner", parent_span_id=b"1" * 8),
-        run_of("c", span_id=b"3" * 8, user_input="Find order 42"),
-        run_of("d", span_id=b"4" * 8, user_input="Refund it"),
-    ]
-    assert score(rules({"scope": "trace"}), *asked)[-1].run.user_input == "Find order 42\n\nRefund it"
-    assert score(rules({"scope": "trace"}), run_of("a"))[-1].run.user_input is None
-
-
-def test_a_whole_trace_ends_with_its_last_outermost_run_and_offered_what_any_did() -> None:
-    first = run_of("a", span_id=b"1" * 8, contents=[Content("Let me see.", "tools of the first")])
-    inner = run_of("b", span_id=b"2" * 8, parent_span_id=b"3" * 8, contents=[Content("inner words", "inner tools")])
-    last = run_of("c", span_id=b"3" * 8, contents=[Content("Done.", None), Content("before", "tools of the last")])
-    whole = score(rules({"scope": "trace"}), first, inner, last)[-1]
-    assert whole.scope == "trace"
-    assert whole.run.contents == [
-        Content("Done.", None),
-        Content("before", "tools of the last"),
-        Content(None, "tools of the first"),
-        Content(None, "inner tools"),
-    ]
 
 
 def test_a_call_whose_status_changed_makes_a_revision() -> None:

@@ -15,7 +15,6 @@ import pytest
 from collector.errors import ConfigError
 from collector.storage import quarantine
 from collector.storage.compression import compress
-from collector.storage.database import FORMAT
 from collector.storage.quarantine import Quarantine
 from collector.storage.rows import Change, checksum
 from collector.storage.spool import Spool
@@ -115,27 +114,6 @@ def test_two_collectors_cannot_share_a_spool(tmp_path: Path) -> None:
         SpoolFile(tmp_path)
     file.close()
     SpoolFile(tmp_path).close()
-
-
-@pytest.mark.parametrize(("version", "age"), [(FORMAT - 1, "an older"), (FORMAT + 1, "a newer")])
-def test_a_spool_of_another_version_is_refused_and_left_alone(tmp_path: Path, version: int, age: str) -> None:
-    filled(tmp_path).close()
-    other = sqlite3.connect(tmp_path / NAME)
-    other.execute(f"PRAGMA user_version = {version}")
-    other.close()
-    before = (tmp_path / NAME).read_bytes()
-    with pytest.raises(ConfigError, match=f"written by {age} version .*let that version run until its queue is empty"):
-        SpoolFile(tmp_path)
-    assert (tmp_path / NAME).read_bytes() == before
-
-
-def test_another_programs_database_is_refused(tmp_path: Path) -> None:
-    other = sqlite3.connect(tmp_path / NAME)
-    other.execute("CREATE TABLE mine (x)")
-    other.commit()
-    other.close()
-    with pytest.raises(ConfigError, match="SQLite file of another program"):
-        SpoolFile(tmp_path)
 
 
 def no_database(path: Path) -> None:
