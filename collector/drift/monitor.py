@@ -64,6 +64,7 @@ class DriftMonitor:
         self._streams: dict[Key, Stream] = {}
         self._paths: dict[tuple[str, str, str, Path], int] = {}
         self._turns: deque[Key] = deque()
+        self._full_in = 0  # the hour in which no stream was quiet that could make room for another
         self._next_flush = self._next_look = 0.0
         self._next_save = clock.now() + _SAVE
         self._shown: dict[tuple[Any, tuple[str, ...]], float] = {}
@@ -153,8 +154,13 @@ class DriftMonitor:
 
     def _make_room(self, hour: int) -> bool:
         """Give up the stream that has been quiet the longest: agents may be called by random names."""
+        if (
+            hour == self._full_in
+        ):  # none has become quiet since: to look at all of them for each such name takes milliseconds
+            return False
         quiet = min(self._streams, key=lambda key: self._streams[key].latest)
         if self._streams[quiet].latest > hour - _QUIET:
+            self._full_in = hour
             return False
         del self._streams[quiet]
         self._turns.remove(quiet)

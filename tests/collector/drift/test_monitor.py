@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,32 @@ def test_agents_by_random_names_displace_none_that_is_at_work() -> None:
         assert len(watching.monitor.watched) == MAX_STREAMS
     assert "helper" in {row.agent for row in watching.monitor.watched}
     assert watching.samples("label_overflow")["route_agent",] > 0
+
+
+class CountedStreams(dict[Any, Any]):
+    """Streams that count how often all of them were looked at."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_names_for_which_there_is_no_room_are_compared_with_all_streams_once_an_hour() -> None:
+    watching = Watching()
+    for number in range(MAX_STREAMS):
+        watching.monitor.offer(verdict_of("a", run={"agent": f"random {number}"}))
+    watching.monitor.advance()
+    watching.monitor._streams = streams = CountedStreams(watching.monitor._streams)
+    for hour in range(2):
+        for number in range(100):
+            watching.monitor.offer(verdict_of("a", run={"agent": f"another {hour} {number}"}))
+        watching.clock.seconds += 1.0
+        watching.monitor.advance()
+        assert not watching.monitor._paths
+        watching.clock.seconds += HOUR
+    assert streams.times == 2
 
 
 def test_only_so_many_paths_wait() -> None:
