@@ -74,6 +74,11 @@ def resumes_run(value: object) -> bool:
     return isinstance(command, Mapping) and command.get("resume") is not None and "goto" in command
 
 
+def is_approval(value: object) -> bool:
+    """Whether an agent's input holds what a human answered to a call that waited, as Vercel's AI SDK (6) writes it."""
+    return type(value) is str and '"tool-approval-response"' in value
+
+
 _USER_MARKERS: Final = ('"user"', '"User"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")
 _ANSWER: Final = '"assistant"'
 _OTHER_MARKERS: Final = (

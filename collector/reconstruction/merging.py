@@ -14,7 +14,7 @@ from collector.checkpoints import checkpoint
 from collector.model.genai_span import AGENT, GenAISpan
 from collector.payloads.history import calls_in_history
 from collector.payloads.tool_results import may_contain_results
-from collector.payloads.user_input import resumes_run
+from collector.payloads.user_input import is_approval, resumes_run
 from collector.reconstruction.call_history import CallHistory
 from collector.reconstruction.calls_without_span import (
     accept_repeated,
@@ -263,6 +263,7 @@ def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: It
         or not all(model.has_output for model in models[:-1])
         # The run goes on with what an earlier trace asked for, once a human has answered.
         or any(spans[0].start_ns < models[0].start_ns for spans in run.executions)
+        or (run.anchor is not None and is_approval(run.anchor.user_input))
         or (models[0].history is not None and (models[0].user_input is None or may_contain_results(models[0].history)))
     )
 
