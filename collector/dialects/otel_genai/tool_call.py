@@ -44,8 +44,10 @@ _OPENAI_AGENTS: Final = ".openai_agents"
 _LOGFIRE_CLAUDE: Final = "logfire.claude_agent_sdk"
 """It begins the span of a call before anybody may allow that, and ends it with a result or an error, or with the run."""
 _GOOGLE_GENAI: Final = "opentelemetry.instrumentation.google_genai"
-_AI_SDK, _TOOL_TYPE, _OF_PROVIDER = "gen_ai", "gen_ai.tool.type", "extension"
-"""Vercel's AI SDK 7: a provider's tool has its result in the answer that calls it, but where it waits for an approval."""
+AI_SDK: Final = "gen_ai"
+"""The scope of Vercel's AI SDK 7."""
+_TOOL_TYPE, _OF_PROVIDER = "gen_ai.tool.type", "extension"
+"""Of Vercel's AI SDK 7: a provider's tool has its result in the answer that calls it, but where it waits for an approval."""
 _GENERAL: Final = ("tool_error", "_OTHER")
 """Types of errors that say no more than that there was one."""
 _TELL_RESULTS: Final = ("agent_framework", "opentelemetry.instrumentation.ag2")
@@ -154,7 +156,7 @@ def _lacks_result(call: GenAISpan, span: Span) -> bool:
     return (
         scope.endswith(_OPENAI_AGENTS)
         or scope == _LOGFIRE_CLAUDE
-        or (scope == _AI_SDK and span.attributes.get(_TOOL_TYPE) == _OF_PROVIDER)
+        or (scope == AI_SDK and span.attributes.get(_TOOL_TYPE) == _OF_PROVIDER)
     )
 
 

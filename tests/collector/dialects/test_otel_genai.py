@@ -280,6 +280,14 @@ def test_nothing_tells_what_came_of_a_call_that_was_cancelled(
     assert (called(run), doubts(run)) == (["pay"], expected)
 
 
+def test_each_call_of_vercels_sdk_7_that_ran_leaves_a_span() -> None:
+    """What the application's client is to do, and what waits for an approval, leaves none."""
+    reason = {"gen_ai.response.finish_reasons": ["tool-calls"]}
+    asked = model_span([("c1", "ask_user", {"q": "Which?"})], 2, scope="gen_ai", attributes=reason)
+    run = run_of(agent_span(scope="gen_ai"), asked)
+    assert (called(run), doubts(run)) == (["(ask_user)"], [])
+
+
 def test_a_tool_of_langgraph_that_was_interrupted_waits_for_a_human() -> None:
     """opentelemetry-instrumentation-genai-langchain 1.3b0: the span fails, and the tool runs anew with the answer."""
     scope = "opentelemetry.instrumentation.genai.langchain"
