@@ -6,7 +6,15 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import (
+    IGNORED,
+    GenAISpan,
+    Role,
+    context_span_of,
+    doubt_outcome,
+    genai_span_of,
+    model_span_of,
+)
 from collector.model.span import Span
 from collector.payloads.tool_results import is_mcp_failure, tool_result
 from collector.payloads.values import first_name, first_value, name_of
@@ -57,6 +65,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = get(_TOOL_ARGUMENTS)
     genai_span.agent = name_of(get(_FUNCTION))
     result = get(_TOOL_RESULT)
+    if result is None and genai_span.arguments is not None:
+        doubt_outcome(genai_span)  # a stream that was aborted ends the spans of its calls well
     if is_mcp_failure(result):  # to the SDK its client's call of the server went well
         genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
     return genai_span

@@ -50,7 +50,7 @@ _TOOL_TYPE, _OF_PROVIDER = "gen_ai.tool.type", "extension"
 """Of Vercel's AI SDK 7: a provider's tool has its result in the answer that calls it, but where it waits for an approval."""
 _GENERAL: Final = ("tool_error", "_OTHER")
 """Types of errors that say no more than that there was one."""
-_TELL_RESULTS: Final = ("agent_framework", "opentelemetry.instrumentation.ag2")
+_TELL_RESULTS: Final = (AI_SDK, "agent_framework", "opentelemetry.instrumentation.ag2")
 """They record what each call returned whose arguments they record, and leave the status of one that was cancelled as it is."""
 _BEYOND_LIMIT: Final = ("agent_framework", "ToolException")
 """The type of error of a call beyond a function's limit in Microsoft's Agent Framework, which a tool may raise as well."""
@@ -142,8 +142,9 @@ def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
     """Note of a call without a result that it waits for a human's answer, or was cancelled: neither has a status."""
     is_of_strands = strands_status is None and call.scope.startswith(STRANDS)
     call.is_pending = call.is_pending or is_of_strands or _lacks_result(call, span)
-    if call.is_pending and call.scope == _LOGFIRE_CLAUDE:
-        call.tracing = "asked"
+    if call.is_pending:
+        if call.scope == _LOGFIRE_CLAUDE:
+            call.tracing = "asked"
     elif call.scope in _TELL_RESULTS and call.status == "unset" and call.arguments is not None:
         call.tracing = "told"
 

@@ -201,7 +201,7 @@ def test_a_call_whose_name_the_application_repaired_is_one_of_the_tool_that_ran(
     run = run_of(
         ai("ai.generateText", 1, lasting=100),
         ai("ai.generateText.doGenerate", 2, 1, 1, attributes={**request, "ai.response.toolCalls": json.dumps([call])}),
-        ai("ai.toolCall", 3, 1, 12, attributes=TOOL),
+        ai("ai.toolCall", 3, 1, 12, attributes={**TOOL, "ai.toolCall.result": '"cold"'}),
         ai("ai.generateText.doGenerate", 4, 1, 30, attributes={"ai.response.text": "Cold."}),
     )
     assert (called(run), doubts(run)) == (["get"], [])
@@ -244,3 +244,9 @@ def test_what_ran_before_a_human_approved_another_call_is_none_of_the_run_that_g
         ai("ai.generateText.doGenerate", 5, 1, 60, attributes={"ai.prompt.messages": json.dumps(told)}),
     )  # fmt: skip
     assert (called(run), doubts(run)) == (["pay", "look"], expected)
+
+
+def test_a_call_without_a_result_in_a_stream_that_was_aborted_may_have_failed() -> None:
+    """Release 7: a tool that threw for that has the span of one that returned nothing."""
+    run = run_of(ai("ai.streamText", 1, lasting=100), ai("ai.toolCall", 2, 1, attributes=TOOL))
+    assert (called(run), doubts(run)) == (["get"], ["unobserved_results"])

@@ -258,7 +258,7 @@ def test_strands_records_no_status_of_a_call_that_waits_for_an_answer() -> None:
         ),
         ("gen_ai", "extension", {}, (["(pay)"], ["other_traces", "uncertain_execution"])),
         ("gen_ai", "extension", {"gen_ai.tool.call.result": "paid"}, (["pay"], [])),
-        ("gen_ai", "function", {}, (["pay"], [])),
+        ("gen_ai", "function", {}, (["pay"], ["unobserved_results"])),
     ],
 )
 def test_a_call_of_which_the_result_would_be_recorded_and_is_not_waits_for_an_approval(
@@ -270,7 +270,7 @@ def test_a_call_of_which_the_result_would_be_recorded_and_is_not_waits_for_an_ap
     assert (called(run), doubts(run)) == expected
 
 
-@pytest.mark.parametrize("scope", ["agent_framework", "opentelemetry.instrumentation.ag2"])
+@pytest.mark.parametrize("scope", ["gen_ai", "agent_framework", "opentelemetry.instrumentation.ag2"])
 @pytest.mark.parametrize(("more", "expected"), [({}, ["unobserved_results"]), ({"gen_ai.tool.call.result": ""}, [])])
 def test_nothing_tells_what_came_of_a_call_that_was_cancelled(
     scope: str, more: dict[str, str], expected: list[str]
