@@ -64,6 +64,7 @@ _UNNAMED: Final = re.compile(
         r"^validating \"arguments\": ",  # MCP's Go SDK
         r"^failed to parse tool arguments: ",  # rig
         r"\bInvalidToolInputError: Invalid JSON input for tool\b",  # OpenAI Agents for JavaScript, if they do not fit either
+        r"(?:^|\")ToolInputGuardrailTripwireTriggered: ",  # there, too: for a call inside, other words come first
         r"\bValueError: Parameters must be formatted as a valid JSON!\n",  # Qwen-Agent
         r"^\s*I tried reusing the same input, I must stop using this action input\b",  # CrewAI
         r"^Error: the Action Input is not a valid key, value dictionary\.",

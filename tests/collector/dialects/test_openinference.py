@@ -898,6 +898,19 @@ def test_a_guardrail_of_openai_agents_answers_in_place_of_the_tool(
     assert (called(run), doubts(run)) == (["pay"], expected)
 
 
+@pytest.mark.parametrize(("part", "expected"), [("Input", ["(pay)"]), ("Output", ["pay"])])
+def test_a_guardrail_of_openai_agents_for_js_may_end_the_run_before_the_tool_or_after_it(
+    part: str, expected: list[str]
+) -> None:
+    error = f"Tool{part}GuardrailTripwireTriggered: Tool {part.lower()} guardrail triggered: limit"
+    told = "Error running tool: " + json.dumps({"tool_name": "pay", "error": error})
+    attributes = {"tool.name": "pay", "input.value": '{"sum":1}', "output.value": ""}
+    scope = "@arizeai/openinference-instrumentation-openai-agents"
+    failed = oi("TOOL", "pay", 2, 1, attributes=attributes, status=2, message=told, scope=scope)
+    run = run_of(agent_span(), failed)
+    assert (called(run), doubts(run)) == (expected, [])
+
+
 @pytest.mark.parametrize(
     ("output", "status"),
     [

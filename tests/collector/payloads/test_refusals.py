@@ -84,6 +84,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Tool 'drop_all' has reached its maximum usage limit of 1. You should not use the drop_all tool again.",
         "Function 'drop_all' has reached its maximum invocation limit, you can no longer use this tool.",
         "Function 'drop_all' has reached its maximum exception limit, you tried to use this tool too many times",
+        'Error running tool: {"tool_name":"drop_all","error":"ToolInputGuardrailTripwireTriggered: Tool input guardrail"}',
     ],
 )
 def test_refusals(message: str) -> None:
@@ -108,6 +109,8 @@ def test_refusals(message: str) -> None:
         "Error: Tool execution failed: card declined",
         "1 validation error for Shipment\nweight\n  Field required [type=missing]",
         "1 validation error for orderOutput\nresult\n  Input should be a valid string",
+        'Error running tool: {"tool_name":"order","error":"ToolOutputGuardrailTripwireTriggered: Tool output guardrail"}',
+        "ToolCallError: Failed to run function tools: ToolInputGuardrailTripwireTriggered: Tool input guardrail triggered: g",
     ],
 )
 def test_failures_of_a_tool_that_ran(message: str) -> None:
