@@ -18,6 +18,7 @@ from collector.model.genai_span import (
 from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.payloads.offered_tools import tools_in_request
+from collector.payloads.refusals import is_interrupt
 from collector.payloads.span_names import is_named_after, tool_in_span_name
 from collector.payloads.tool_arguments import is_summary, keyword_arguments
 from collector.payloads.tool_results import flagged_failure
@@ -30,8 +31,6 @@ _INPUT: Final = "langfuse.observation.input"
 _OUTPUT: Final = "langfuse.observation.output"
 _LEVEL: Final = "langfuse.observation.level"
 _STATUS_MESSAGE: Final = "langfuse.observation.status_message"
-_INTERRUPT: Final = "(Interrupt("
-"""Begins what it tells of a tool of LangGraph that waits for a human, whose level is that of a success."""
 _CALL_ID: Final = "langfuse.observation.metadata.tool_call_id"
 _TOOL_NAME: Final = "langfuse.observation.metadata.tool_name"
 _HAYSTACK_TOOL: Final = "langfuse.observation.metadata.haystack.tool.name"
@@ -95,7 +94,8 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.status = "error"
     elif genai_span.status == "unset" and (flagged := flagged_failure(get(_OUTPUT))) is not None:
         genai_span.status, genai_span.refusal = "error", flagged.refusal
-    genai_span.is_pending = genai_span.is_pending or str(get(_STATUS_MESSAGE)).startswith(_INTERRUPT)
+    # The level of a tool of LangGraph that waits for a human is that of a success, or for JavaScript of an error.
+    genai_span.is_pending = genai_span.is_pending or is_interrupt(str(get(_STATUS_MESSAGE)))
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
     return genai_span
 

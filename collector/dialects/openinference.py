@@ -194,7 +194,7 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.arguments = get(_REQUESTED)
     if genai_span.arguments is None and is_positional(get(_INPUT)):
         genai_span.arguments = UNREADABLE
-    genai_span.is_pending = (
+    genai_span.is_pending = genai_span.is_pending or (
         _INPUT in span.attributes and _OUTPUT not in span.attributes and genai_span.status != "error"
     )
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))

@@ -201,7 +201,10 @@ _OF_ANY_FAILURE: Final = re.compile(
     r"|Tool execution failed\. Error details are redacted"
     r"|^An internal error occurred\.$"
 )
-_INTERRUPT: Final = re.compile(r"(?:langgraph\.errors\.)?GraphInterrupt(?:\(|$)")
+_INTERRUPT: Final = re.compile(
+    r"(?:langgraph\.errors\.)?GraphInterrupt(?:\(|: \[|$)|\(Interrupt\("
+    r"|\[\n  \{\n    \"id\": \"[0-9a-f]{32}\""  # LangGraph for JavaScript: what the human is asked
+)
 _OPENAI_AGENTS: Final = re.compile(r"openai[_-]agents")
 """In the names of all scopes of instrumentations of the OpenAI Agents SDK."""
 _GUARDRAIL: Final = re.compile(

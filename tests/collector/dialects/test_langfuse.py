@@ -170,13 +170,20 @@ def test_tools_that_a_model_was_offered_are_no_results() -> None:
     assert (called(run), doubts(run)) == ([], [])
 
 
-def test_a_tool_of_langgraph_that_waits_for_a_human_has_not_run() -> None:
-    """Langfuse 5.0: its level is that of a success."""
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [
+        ("DEFAULT", "(Interrupt(value={'q': 'x'}, id='7f', response_schema=None),)"),
+        ("ERROR", 'GraphInterrupt: [\n  {\n    "id": "6ea7",\n    "value": 1\n  }\n]'),  # JavaScript
+    ],
+)
+def test_a_tool_of_langgraph_that_waits_for_a_human_has_not_run(level: str, words: str) -> None:
+    """Langfuse 5.0 for Python: its level is that of a success."""
     interrupted = {
         INPUT: '{"q": "x"}',
         "langfuse.observation.metadata.tool_call_id": '"c1"',
-        "langfuse.observation.level": "DEFAULT",
-        "langfuse.observation.status_message": "(Interrupt(value={'q': 'x'}, id='7f', response_schema=None),)",
+        "langfuse.observation.level": level,
+        "langfuse.observation.status_message": words,
     }
     asked = {"role": "assistant", "tool_calls": [{"name": "ask", "args": {"q": "x"}, "id": "c1", "type": "tool_call"}]}
     run = run_of(

@@ -898,6 +898,22 @@ def test_a_guardrail_of_openai_agents_answers_in_place_of_the_tool(
     assert (called(run), doubts(run)) == (["pay"], expected)
 
 
+def test_a_tool_of_langgraph_for_js_that_waits_for_a_human_has_not_run() -> None:
+    """Its span fails with the words of the interrupt, which begin with what the human is asked."""
+    asked = '[\n  {\n    "id": "63efcded3a74dfe01991e858372e5295",\n    "value": {\n      "q": 1\n    }\n  }\n]'
+    words = f"{asked}\n\nGraphInterrupt: {asked}\n    at interrupt (file:///app/node_modules/@langchain/langgraph)"
+    attributes = {"tool.name": "ask", "input.value": "x", "metadata": '{"lc_agent_name":"travel"}'}
+    raised = ("exception", {"exception.message": words})
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call.function."
+    requested = {f"{call}name": "ask", f"{call}arguments": '{"q":"x"}'}
+    run = run_of(
+        agent_span(lasting=90),
+        oi("LLM", "ChatOpenAI", 2, 1, attributes=requested),
+        oi("TOOL", "ask", 3, 1, at=25, attributes=attributes, status=2, message=words, events=[raised]),
+    )
+    assert (called(run), doubts(run)) == (["(ask)"], ["other_traces", "uncertain_execution"])
+
+
 @pytest.mark.parametrize(("part", "expected"), [("Input", ["(pay)"]), ("Output", ["pay"])])
 def test_a_guardrail_of_openai_agents_for_js_may_end_the_run_before_the_tool_or_after_it(
     part: str, expected: list[str]
