@@ -39,6 +39,8 @@ _UNTYPED: Final = ("span", None)  # Langfuse's own default
 _LANGCHAIN_AGENT: Final = "langfuse.observation.metadata.lc_agent_name"
 _INTEGRATION: Final = "langfuse.observation.metadata.ls_integration"
 _NODE: Final = "langfuse.observation.metadata.langgraph_node"
+_MODEL_NODES: Final = ("model", "model_request")
+"""Where LangChain's agents ask their models, in Python and in JavaScript: there their own spans do not tell what they are."""
 _TAGS: Final = "langfuse.observation.metadata.tags"
 _HIDDEN: Final = "langsmith:hidden"
 """The tag of LangGraph's own steps: those of a node, and the functions that choose the next (`route_to_active_agent`)."""
@@ -106,6 +108,8 @@ def _read_model(span: Span) -> GenAISpan:
     if genai_span.output is not None:  # its wrapper of OpenAI's client records the tools
         compare_with_offered(genai_span, tools_in_request(given))
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
+    if genai_span.agent is not None and _text(span, _NODE) in _MODEL_NODES:
+        genai_span.tracing = "complete"
     return genai_span
 
 

@@ -135,7 +135,8 @@ class GenAISpan:
     MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "loop" likewise if
     it made all the calls that it tells of, "lossy" if its messages leave out which results are failures, "guessed" if
     nothing but its answer says that it is a request, "part" if it is a piece of an answer, which another may hold whole,
-    "turns" if it may be several requests, with the answer of the last alone."""
+    "turns" if it may be several requests, with the answer of the last alone, "complete" if each call that it asks for and
+    that runs leaves a span."""
     refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool

@@ -192,3 +192,15 @@ def test_a_tool_of_langgraph_that_waits_for_a_human_has_not_run(level: str, word
         lf("tool", "ask", 3, 1, at=20, attributes=interrupted),
     )
     assert (called(run), doubts(run)) == (["(ask)"], ["other_traces", "uncertain_execution"])
+
+
+def test_each_call_that_an_agent_of_langchain_for_js_asks_for_leaves_a_span() -> None:
+    """The span of its run does not tell whose it is; those of its steps do. One that waits for a human has no span."""
+    asked = {"role": "assistant", "tool_calls": [{"name": "pay", "args": {"n": 1}, "id": "c1", "type": "tool_call"}]}
+    request = {
+        "langfuse.observation.output": json.dumps(asked),
+        "langfuse.observation.metadata.lc_agent_name": "travel",
+        "langfuse.observation.metadata.langgraph_node": "model_request",
+    }
+    run = run_of(lf("span", "travel", 1, lasting=90), lf("generation", "ChatOpenAI", 2, 1, at=5, attributes=request))
+    assert (called(run), doubts(run)) == (["(pay)"], [])
