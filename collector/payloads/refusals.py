@@ -138,7 +138,8 @@ _NAMED: Final = tuple(
 _DENIAL: Final = re.compile(
     # OpenAI Agents, Vercel AI SDK, LangChain; Claude Code. Google ADK for JavaScript: a call that waits for an answer.
     r"^\W*(?:error: )?(?:the |this |your )?(?:tool|function) (?:call|execution|use|invocation)s? [^.:\n]{0,20}?"
-    r"(?:not approved|denied|rejected|refused|declined|cancell?ed|not executed|interrupted|requires (?:confirmation|approval))"
+    r"(?:not approved|denied|rejected|refused|declined|cancell?ed|not executed|interrupted(?! before a result)"
+    r"|requires (?:confirmation|approval))"
     r"|^the user does(?:n't| not) want to proceed"
     r"|^tool cancelled by (?:user|hook)$",  # Strands 1.x, of a hook that gives no reason
     re.IGNORECASE,
@@ -161,7 +162,8 @@ _POSSIBLE_DENIAL: Final = re.compile(
     # AG2 without anybody to ask: whether the call may run, or what its tool wants to know
     r"|^(?:HumanInputNotProvidedError: )?Human input was requested but not provided\b"
     # OpenInference and LangSmith for Claude's Agent SDK: it was asked for, and then nothing was heard of it
-    r"|^abandoned$|^Tool run not completed \(conversation ended\)$",
+    r"|^abandoned$|^Tool run not completed \(conversation ended\)$"
+    r"|^The tool call was interrupted before a result was received\.",  # Claude Code, whatever became of it
     re.IGNORECASE,
 )
 

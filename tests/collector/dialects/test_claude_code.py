@@ -49,5 +49,12 @@ def test_a_call_that_the_user_rejects_did_not_run() -> None:
     assert [(call.id, call.executed) for call in run.trajectory.calls] == [("toolu_1", False), ("toolu_2", True)]
 
 
+def test_a_call_that_was_interrupted_may_have_run() -> None:
+    words = "The tool call was interrupted before a result was received. It may or may not have completed on the server"
+    execution = claude("tool.execution", 3, 2, 12, 5, status=2, message=words, attributes={"success": False})
+    run = run_of(PROMPT, bash(2, 10, "toolu_1", "{}"), execution)
+    assert (called(run), doubts(run)) == (["Bash"], ["uncertain_execution"])
+
+
 def test_a_step_is_no_call() -> None:
     assert called(run_of(PROMPT, claude("hook", 2))) == []
