@@ -136,6 +136,8 @@ _ADK: Final = "openinference.instrumentation.google_adk"
 """It ends the spans of tools well, also of one whose error a callback answered, or that answered with an error (1.0)."""
 _CLAUDE: Final = "openinference.instrumentation.claude_agent_sdk"
 """It ends the span of a call that the application denied in its own words like one that failed with these."""
+_HOOKED: Final = (_CLAUDE, "@arizeai/openinference-instrumentation-claude-agent-sdk")
+"""Scopes for Claude's Agent SDK: they record no requests to models, and each call by a hook."""
 _EXIT_CODE: Final = "Exit code "
 """Begins the words for a command of a shell that ran and failed."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
@@ -259,6 +261,8 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span.name = first_name(span.attributes, (_AGENT_NAME, semconv.AGENT_NAME)) or genai_span.agent
     if _RESUMED.search(span.name) is not None:
         genai_span.tracing = "resumed"
+    elif genai_span.scope in _HOOKED:
+        genai_span.tracing = "complete"
     if genai_span.agent != span.name and type(metadata := span.attributes.get(_METADATA)) is str and _NODE in metadata:
         genai_span.tracing = "node"  # called an agent for its name
     if genai_span.name is None:

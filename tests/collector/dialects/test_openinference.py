@@ -444,6 +444,14 @@ def test_a_failed_call_of_claudes_agent_may_have_been_denied(
     assert (called(run), doubts(run)) == expected
 
 
+@pytest.mark.parametrize("scope", [
+    "openinference.instrumentation.claude_agent_sdk", "@arizeai/openinference-instrumentation-claude-agent-sdk",
+])  # fmt: skip
+def test_a_run_of_claudes_agent_without_a_call_called_none(scope: str) -> None:
+    run = run_of(oi("AGENT", "ClaudeAgent.query", 1, attributes={"input.value": "Hi."}, scope=scope))
+    assert (called(run), doubts(run)) == ([], [])
+
+
 def asks_for(name: str, **arguments: Any) -> dict[str, Any]:
     return {"parts": [{"function_call": {"args": arguments, "name": name}}], "role": "model"}
 
