@@ -22,6 +22,8 @@ _INPUT: Final = "genkit:input"
 _OUTPUT: Final = "genkit:output"
 _STATE: Final = "genkit:state"
 _INTERRUPT: Final = "genkit:metadata:interrupt"
+_INTERRUPT_ERROR: Final = "ToolInterruptError"
+"""The type of error of an interrupt that tells nothing, such as that of `defineInterrupt`."""
 _SESSION: Final = "genkit:sessionId"
 _CUSTOM: Final = '"custom":{'
 
@@ -57,7 +59,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = get(_INPUT)
     if get(_STATE) == "error" or _is_flagged(get(_OUTPUT)):
         genai_span.status = "error"
-    if _INTERRUPT in span.attributes:  # it waits for an answer, and is restarted in a span of its own or answered for
+    # It waits for an answer, and is restarted in a span of its own or answered for.
+    if _INTERRUPT in span.attributes or genai_span.error_type == _INTERRUPT_ERROR:
         genai_span.refusal = Refusal()
     return genai_span
 

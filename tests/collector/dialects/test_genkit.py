@@ -79,12 +79,19 @@ def test_helpers_are_ignored() -> None:
     assert dialects.read_span(span("generate", 2, 1, attributes={"genkit:type": "util"})) is IGNORED
 
 
-def test_a_tool_that_interrupts_waits_for_an_answer() -> None:
+RAISED = ("exception", {"exception.type": "ToolInterruptError"})
+
+
+@pytest.mark.parametrize(
+    ("told", "events"),
+    [({"genkit:metadata:interrupt": '{"ask": "get"}'}, []), ({}, [RAISED])],  # the latter of `defineInterrupt`
+)
+def test_a_tool_that_interrupts_waits_for_an_answer(told: dict[str, str], events: list[Any]) -> None:
     """Its span has failed; approved, it is restarted in a span of its own."""
-    waits = {"genkit:input": '{"city": "Oslo"}', "genkit:state": "error", "genkit:metadata:interrupt": '{"ask": "get"}'}
+    waits = {"genkit:input": '{"city": "Oslo"}', "genkit:state": "error", **told}
     run = run_of(
         genkit("flow", "travelFlow", 1, lasting=100),
-        genkit("tool", "get", 2, 1, 10, attributes=waits, status=2),
+        genkit("tool", "get", 2, 1, 10, attributes=waits, events=events, status=2),
         genkit("tool", "get", 3, 1, 50, attributes={"genkit:input": '{"city": "Oslo"}', "genkit:state": "success"}),
     )
     assert (called(run), doubts(run)) == (["(get)", "get"], [])
