@@ -36,8 +36,14 @@ def read_span(span: Span) -> GenAISpan | None:
     if subtype == "tool" or subtype == "tool.v2":
         return _read_tool(span)
     if subtype == "model":
-        return model_span_of(span, NAME, _answer(span.attributes.get(_OUTPUT)), span.attributes.get(_INPUT))
+        return _read_model(span)
     return _read_flow(span) if subtype in _AGENTS else IGNORED
+
+
+def _read_model(span: Span) -> GenAISpan:
+    genai_span = model_span_of(span, NAME, _answer(span.attributes.get(_OUTPUT)), span.attributes.get(_INPUT))
+    genai_span.tracing = "complete"  # a call that the application was to make itself leaves no span
+    return genai_span
 
 
 def _answer(output: object) -> object:

@@ -132,3 +132,14 @@ def test_a_call_is_not_requested_twice_in_the_candidates_of_googles_models() -> 
         genkit("model", "gemini", 4, 1, at=40, attributes={"genkit:output": final}),
     )
     assert (called(run), run.trajectory.calls[0].arguments, doubts(run)) == (["water"], given, [])
+
+
+def test_a_request_that_the_application_is_to_run_leaves_no_span() -> None:
+    """`returnToolRequests`, outside of a flow: Genkit runs no tool."""
+    call = {"toolRequest": {"name": "pay", "ref": "c1", "input": {"sum": 1}}}
+    answer = {"genkit:output": json.dumps({"message": {"role": "model", "content": [call]}, "finishReason": "stop"})}
+    run = run_of(
+        span("generate", 1, lasting=90, attributes={"genkit:type": "util", "genkit:isRoot": True}),
+        genkit("model", "gpt-4o", 2, 1, attributes=answer),
+    )
+    assert (called(run), doubts(run)) == (["(pay)"], [])
