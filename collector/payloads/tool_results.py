@@ -31,6 +31,7 @@ BY_PROVIDER: Final = "server_tool_call_response"
 """The conventions' part with what a tool of the provider returned, in the provider's own words."""
 _PART: Final = '"tool-result"'
 _APPROVAL: Final = "tool-approval-response"  # Vercel AI SDK
+_ANSWERED: Final = "interruptResponse"  # Genkit
 _DENIAL: Final = frozenset({"denied", "reason"})
 """All that Vercel AI SDK 7 tells of a denied call; a tool may answer so, too."""
 _RESULT_WRAPPERS: Final = (
@@ -103,7 +104,7 @@ _HINTS: Final = re2.compile("|".join(map(re2.escape, (
     "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
     "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
     "not exposed", "hitl_", "Do not call ", "Do not make ", "reusing the same", "not a valid key",
-    "blocked by hook", "usage limit", "tion limit", "USER INTERRUPTED",
+    "blocked by hook", "usage limit", _ANSWERED, "tion limit", "USER INTERRUPTED",
 ))).encode())  # fmt: skip
 """Every failure and refusal, and every status that may be one, contains one of these. They are searched for at once: to look
 for one after the other took a third of the time of a trace that has its messages."""
@@ -341,10 +342,17 @@ def result_in(node: Mapping[Any, Any]) -> ToolResult | None:
     sources = (*nested, inner, node)
     call_id = next((found for source in sources if (found := name_of(first_value(source, _RESULT_ID_KEYS)))), None)
     origin = inner.get("origin")
-    return tool_result(call_id, inner, is_message=True)._replace(
+    told = tool_result(call_id, inner, is_message=True)
+    return told._replace(
+        refusal=told.refusal or _in_place(node.get("metadata")),
         name=name_of(first_value(inner, CALL_NAME_KEYS)),
         arguments=origin.get("arguments") if isinstance(origin, Mapping) else None,
     )
+
+
+def _in_place(metadata: object) -> Refusal | None:
+    """Returns that a call of Genkit did not run whose result is a human's answer."""
+    return Refusal() if isinstance(metadata, Mapping) and metadata.get(_ANSWERED) is True else None
 
 
 def _is_other_message_of_tool(message: Mapping[Any, Any]) -> bool:

@@ -79,6 +79,11 @@ def is_approval(value: object) -> bool:
     return type(value) is str and '"tool-approval-response"' in value
 
 
+def is_answered(messages: object) -> bool:
+    """Whether a request to a model tells what a human answered in place of a tool that waited, as Genkit writes it."""
+    return type(messages) is str and '"interruptResponse":true' in messages
+
+
 _USER_MARKERS: Final = ('"user"', '"User"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")
 _ANSWER: Final = '"assistant"'
 _OTHER_MARKERS: Final = (

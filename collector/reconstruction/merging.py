@@ -14,7 +14,7 @@ from collector.checkpoints import checkpoint
 from collector.model.genai_span import AGENT, GenAISpan
 from collector.payloads.history import calls_in_history
 from collector.payloads.tool_results import may_contain_results
-from collector.payloads.user_input import is_approval, resumes_run
+from collector.payloads.user_input import is_answered, is_approval, resumes_run
 from collector.reconstruction.call_history import CallHistory
 from collector.reconstruction.calls_without_span import (
     accept_repeated,
@@ -303,7 +303,7 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     if first is None or first.is_transcript:
         return found
     anchor = run.anchor if run.parent is None else None
-    if run.anchor is not None and run.anchor.tracing == "resumed":
+    if (run.anchor is not None and run.anchor.tracing == "resumed") or is_answered(first.history):
         return _answered_by_a_human(found, run)
     given = calls_in_history(anchor.user_input) if anchor is not None and anchor.user_input else []
     earlier = [one for one in found if one.model is first and one.execution is None]

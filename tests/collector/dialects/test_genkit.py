@@ -143,3 +143,24 @@ def test_a_request_that_the_application_is_to_run_leaves_no_span() -> None:
         genkit("model", "gpt-4o", 2, 1, attributes=answer),
     )
     assert (called(run), doubts(run)) == (["(pay)"], [])
+
+
+def test_what_a_human_answered_in_a_tools_place_is_no_call_of_the_run_that_goes_on() -> None:
+    """What ran beside it, before the interrupt, may be of an earlier trace."""
+    looked, asked = (
+        {"toolRequest": {"name": name, "ref": ref, "input": {}}} for name, ref in (("look", "c1"), ("ask", "c2"))
+    )
+    seen = {"toolResponse": {"name": "look", "ref": "c1", "output": 7}, "metadata": {"source": "pending"}}
+    said = {"toolResponse": {"name": "ask", "ref": "c2", "output": "no"}, "metadata": {"interruptResponse": True}}
+    messages = [
+        {"role": "user", "content": [{"text": "Go."}]},
+        {"role": "model", "content": [looked, asked]},
+        {"role": "tool", "content": [seen, said], "metadata": {"resumed": True}},
+    ]
+    answer = {"message": {"role": "model", "content": [{"text": "Done."}]}, "finishReason": "stop"}
+    given = json.dumps({"messages": messages}, separators=(",", ":"))
+    run = run_of(
+        genkit("flow", "travelFlow", 1, lasting=90, attributes={"genkit:input": '"go on"'}),
+        genkit("model", "gpt-4o", 2, 1, 5, attributes={"genkit:input": given, "genkit:output": json.dumps(answer)}),
+    )
+    assert (called(run), doubts(run)) == (["look", "(ask)"], ["other_traces", "uncertain_execution"])
