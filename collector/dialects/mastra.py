@@ -62,6 +62,9 @@ _TYPES: Final = {
     "agent run": "agent_run", "mcp_tool": "mcp_tool_call", "provider_tool": "provider_tool_call",
     "client_tool": _CLIENT_TOOL, "tool": "tool_call", "step": "model_step", "chunk": "model_chunk",
 }  # fmt: skip
+_WORKFLOW: Final = "workflow-"
+"""Begins the names of tools that are workflows: their spans end well, whatever became of the workflow inside."""
+_FAILED_WORKFLOW: Final = re.compile(r"\{\"error\":.+,\"runId\":\"[^\"]{1,64}\"\}\Z", re.DOTALL)
 _SUSPENDED: Final = '{"status":"suspended"'
 _AGENT_OUTPUTS: Final = ("mastra.agent_run.output", _LANGFUSE_OUTPUT, _LAMINAR_OUTPUT)
 _MODEL_OUTPUTS: Final = (_OUTPUT, _LANGFUSE_OUTPUT, _LAMINAR_OUTPUT)
@@ -100,6 +103,8 @@ def _read_tool(span: Span, *, is_pending: bool) -> GenAISpan:
         genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
     elif type(result) is str and is_refusal(result, genai_span.name):  # such a span has status OK
         genai_span.status, genai_span.refusal = "error", Refusal()
+    elif type(result) is str and (genai_span.name or "").startswith(_WORKFLOW) and _FAILED_WORKFLOW.match(result):
+        genai_span.status = "error"
     return genai_span
 
 

@@ -46,6 +46,7 @@ _UNNAMED: Final = re.compile(
         r"MCP error -32602\b",  # MCP SDKs: unknown tool, invalid arguments
         r"Input validation error: ",  # MCP servers
         r"Tool input validation failed",  # Mastra
+        r"(?:^|^\{\"text\":\")\[Delegation Rejected\] ",  # of a call of another agent
         r"Received tool input did not match expected schema",  # LangChain JS
         r"^Tool input validation error$",  # LangChain, with handle_validation_error
         r"^Tool call limit exceeded\. Do not make additional tool calls\.$",  # LangChain's middleware

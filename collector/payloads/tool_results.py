@@ -104,7 +104,7 @@ _HINTS: Final = re2.compile("|".join(map(re2.escape, (
     "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
     "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
     "not exposed", "hitl_", "Do not call ", "Do not make ", "reusing the same", "not a valid key",
-    "blocked by hook", "usage limit", _ANSWERED, "tion limit", "USER INTERRUPTED",
+    "blocked by hook", "usage limit", _ANSWERED, "tion limit", "USER INTERRUPTED", "n Rejected]",
 ))).encode())  # fmt: skip
 """Every failure and refusal, and every status that may be one, contains one of these. They are searched for at once: to look
 for one after the other took a third of the time of a trace that has its messages."""

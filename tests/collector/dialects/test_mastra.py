@@ -40,6 +40,27 @@ def test_a_tool_span(name: str, attributes: dict[str, str], expected: Any) -> No
     assert read_tool(mastra("tool_call", name, 2, 1, attributes=attributes, status=1)) == expected
 
 
+@pytest.mark.parametrize(
+    ("tool", "result", "expected"),
+    [
+        ("agent-clerk", {"text": "[Delegation Rejected] not allowed"}, ("(agent-clerk)", "error")),
+        ("workflow-pay", {"error": "declined", "runId": "6529855c"}, ("workflow-pay", "error")),
+        ("workflow-pay", {"result": {"error": "declined"}, "runId": "6529855c"}, ("workflow-pay", "ok")),
+        ("pay", {"error": "declined", "runId": "6529855c"}, ("pay", "ok")),
+    ],
+)
+def test_what_became_of_a_delegation_or_a_workflow_is_in_its_result(
+    tool: str, result: dict[str, Any], expected: tuple[str, str]
+) -> None:
+    """The first of a hook (`onDelegationStart`). The spans of both end well."""
+    told = {"gen_ai.tool.name": tool, "gen_ai.tool.call.result": json.dumps(result, separators=(",", ":"))}
+    run = run_of(
+        mastra("agent_run", "invoke_agent travel", 1, lasting=90),
+        mastra("tool_call", f"execute_tool {tool}", 2, 1, attributes=told, status=1),
+    )
+    assert (*called(run), run.trajectory.calls[0].status) == expected
+
+
 def test_arguments_that_fail_the_schema_leave_a_span_with_status_ok() -> None:
     result = '{"error":true,"message":"Tool input validation failed for get"}'
     refused = mastra(

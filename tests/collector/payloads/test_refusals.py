@@ -38,6 +38,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         '[\n  {\n    "expected": "string",\n    "code": "invalid_type",\n    "path": ["city"]\n  }\n]',
         'Error in tool \'drop_all\': [\n {\n "code": "invalid_type" }]',
         "Tool execution was not approved.",
+        "[Delegation Rejected] not allowed",
         "Tool call limit exceeded. Do not call 'drop_all' again.",
         "Tool call limit exceeded. Do not make additional tool calls.",
         "Tool call limit reached. Tool call drop_all not executed. Don't try to execute it again.",
