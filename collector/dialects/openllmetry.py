@@ -217,7 +217,9 @@ def _read_langchain_step(span: Span) -> GenAISpan:
     output = span.attributes.get(_OUTPUT)
     if type(output) is not str or "HumanMessage" in output or "ToolMessage" in output or "tool_calls" not in output:
         output = None  # the graph's whole state, or a step without calls
-    return model_span_of(span, NAME, output, span.attributes.get(_INPUT))
+    genai_span = model_span_of(span, NAME, output, span.attributes.get(_INPUT))
+    genai_span.tracing = "graph"
+    return genai_span
 
 
 def _read_chat(span: Span) -> GenAISpan:

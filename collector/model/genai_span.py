@@ -133,10 +133,9 @@ class GenAISpan:
     "served" if a server's span begins the trace: whoever called has its own. "text" if nothing but its result says that it
     failed: a text, where the framework converts results to JSON, as a tool may itself, "converted" if its result was one.
     MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "loop" likewise if
-    it made all the calls that it tells of, "lossy" if its messages leave out which results are failures, "guessed" if
-    nothing but its answer says that it is a request, "part" if it is a piece of an answer, which another may hold whole,
-    "turns" if it may be several requests, with the answer of the last alone, "complete" if each call that it asks for and
-    that runs leaves a span."""
+    it made all the calls that it tells of, "lossy" if its messages leave out which results are failures, "guessed" if only
+    its answer says that it is a request, "part" if a piece of an answer, which another may hold whole, "turns" if perhaps
+    several requests, "complete" if each call of its answer that runs leaves a span, "graph" likewise, nameless if it fails."""
     refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool

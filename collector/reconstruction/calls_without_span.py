@@ -295,7 +295,8 @@ def _weigh(
     answered = answer is not None or not request.is_recorded
     run = shown.run
     all_have_spans = run.has_spans_of_all or request.model.tracing == "complete"
-    tools_have_spans = all_have_spans or bool(run.executions)
+    is_of_graph = request.model.tracing == "graph" and not run.nameless
+    tools_have_spans = all_have_spans or bool(run.executions) or is_of_graph
     is_handoff = _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
     if _is_refused(request, result, shown, answered=answered, tools_have_spans=tools_have_spans):
         result = "refused"

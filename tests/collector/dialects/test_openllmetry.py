@@ -252,6 +252,19 @@ def test_a_langchain_js_step_has_the_calls_its_chat_span_lacks() -> None:
     assert [(call.id, call.name, call.arguments) for call in run.trajectory.calls] == [("c1", "pay", {"n": 1})]
 
 
+def test_a_call_that_a_graph_of_langchain_js_asked_for_and_no_span_shows_may_wait_for_a_human() -> None:
+    asked = {"id": ["AIMessage"], "kwargs": {"tool_calls": [{"name": "pay", "args": {"n": 1}, "id": "c1"}]}}
+    update = {"output": [{"update": {"messages": [asked]}}]}
+    step = {"gen_ai.operation.name": "workflow", "traceloop.entity.output": json.dumps(update)}
+    run = run_of(
+        span("POST", 1, lasting=100),
+        tl("workflow", "workflow RunnableSequence", 2, 1, at=1, attributes=step),
+        model_span(number=4, at=2),
+        tl("workflow", "workflow RunnableSequence", 5, 1, at=20, attributes={"gen_ai.operation.name": "workflow"}),
+    )
+    assert (called(run), doubts(run)) == (["(pay)"], ["uncertain_execution", "unobserved_results"])
+
+
 def test_a_chat_of_llamaindex_has_its_calls_in_the_entity() -> None:
     output = {
         "message": {
