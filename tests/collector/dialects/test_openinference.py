@@ -935,6 +935,20 @@ def test_a_guardrail_of_openai_agents_for_js_may_end_the_run_before_the_tool_or_
     assert (called(run), doubts(run)) == (expected, [])
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("input", "(pay)"), ("output", "pay")])
+def test_a_guardrail_of_openai_agents_that_ends_the_run_lets_a_tool_run_if_it_looks_at_its_output(
+    kind: str, expected: str
+) -> None:
+    """OpenAI Agents 0.24, a guardrail that answers with ``raise_exception()``."""
+    raised = f"Tool {kind} guardrail Tool{kind.title()}Guardrail triggered tripwire"
+    message = f"Error running tool: {{'tool_name': 'pay', 'error': '{raised}'}}"
+    attributes = {"tool.name": "pay", "input.value": '{"order": "1", "amount": 2}'}
+    scope = "openinference.instrumentation.openai_agents"
+    call = oi("TOOL", "pay", 2, 1, attributes=attributes, status=2, message=message, scope=scope)
+    run = run_of(agent_span(), call)
+    assert (called(run), doubts(run)) == ([expected], [])
+
+
 @pytest.mark.parametrize(
     ("output", "status"),
     [
