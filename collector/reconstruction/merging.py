@@ -129,6 +129,7 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
     executions = run.executions if all(map(_is_usual, run.executions)) else _named(run)
     calls = [merged_execution(spans) for spans in executions]
     _accept_texts(run, calls)
+    _doubt_waiting(calls)
     for disputed in run.disputed:
         disputed_calls = merge_calls(disputed, KnownCalls())
         run.has_unrecorded_calls |= disputed.has_unrecorded_calls
@@ -155,6 +156,17 @@ def _accept_texts(run: RunSpans, calls: Iterable[DraftCall]) -> None:
     if texts and any(span.tracing == "converted" for spans in run.executions for span in spans):
         for call in texts:
             call.is_silent = False
+
+
+def _doubt_waiting(calls: Sequence[DraftCall]) -> None:
+    """Doubt the calls without a word of what came of them, where a later one has their id: each may have ended to wait for a
+    human, and begun anew with the answer.
+    """
+    silent = [call for call in calls if call.is_silent and call.id is not None]
+    last = {(call.id, call.name): call for call in calls} if silent else {}
+    for call in silent:
+        if last[call.id, call.name] is not call:
+            call.doubt_execution("its span holds no result, and a later one has its id")
 
 
 def _doubt_owners(run: RunSpans, calls: Iterable[DraftCall]) -> None:

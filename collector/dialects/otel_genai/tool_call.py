@@ -50,8 +50,11 @@ _TOOL_TYPE, _OF_PROVIDER = "gen_ai.tool.type", "extension"
 """Of Vercel's AI SDK 7: a provider's tool has its result in the answer that calls it, but where it waits for an approval."""
 _GENERAL: Final = ("tool_error", "_OTHER")
 """Types of errors that say no more than that there was one."""
-_TELL_RESULTS: Final = (AI_SDK, "agent_framework", "opentelemetry.instrumentation.ag2")
-"""They record what each call returned whose arguments they record, and leave the status of one that was cancelled as it is."""
+_TELL_RESULTS: Final = (
+    AI_SDK, "agent_framework", "opentelemetry.instrumentation.ag2", "opentelemetry.instrumentation.genai.llama_index",
+)  # fmt: skip
+"""They record what each call returned whose arguments they record, and leave the status of one that was cancelled as it is,
+or in LlamaIndex of one that ended to wait for a human."""
 _BEYOND_LIMIT: Final = ("agent_framework", "ToolException")
 """The type of error of a call beyond a function's limit in Microsoft's Agent Framework, which a tool may raise as well."""
 _OUTCOME: Final = "gen_ai.tool.call.outcome"

@@ -270,7 +270,10 @@ def test_a_call_of_which_the_result_would_be_recorded_and_is_not_waits_for_an_ap
     assert (called(run), doubts(run)) == expected
 
 
-@pytest.mark.parametrize("scope", ["gen_ai", "agent_framework", "opentelemetry.instrumentation.ag2"])
+LLAMA_INDEX = "opentelemetry.instrumentation.genai.llama_index"
+
+
+@pytest.mark.parametrize("scope", ["gen_ai", "agent_framework", "opentelemetry.instrumentation.ag2", LLAMA_INDEX])
 @pytest.mark.parametrize(("more", "expected"), [({}, ["unobserved_results"]), ({"gen_ai.tool.call.result": ""}, [])])
 def test_nothing_tells_what_came_of_a_call_that_was_cancelled(
     scope: str, more: dict[str, str], expected: list[str]
@@ -286,6 +289,27 @@ def test_each_call_of_vercels_sdk_7_that_ran_leaves_a_span() -> None:
     asked = model_span([("c1", "ask_user", {"q": "Which?"})], 2, scope="gen_ai", attributes=reason)
     run = run_of(agent_span(scope="gen_ai"), asked)
     assert (called(run), doubts(run)) == (["(ask_user)"], [])
+
+
+@pytest.mark.parametrize("has_models", [False, True])
+@pytest.mark.parametrize(
+    ("first_id", "first", "expected"),
+    [
+        ("c1", {}, ["uncertain_execution", "unobserved_results"]),
+        ("c1", {"gen_ai.tool.call.result": "deleted"}, []),
+        ("c0", {}, ["unobserved_results"]),
+    ],
+)
+def test_a_tool_of_llamaindex_that_waits_for_a_human_has_two_spans_of_one_id(
+    first_id: str, first: dict[str, str], expected: list[str], has_models: bool
+) -> None:
+    """opentelemetry-instrumentation-genai-llama-index 1.3b0: the span of a wait ends like any other, without a result."""
+    told = {"gen_ai.tool.call.result": "deleted"}
+    waits = tool_span("delete", {"order": "1"}, 2, at=5, call_id=first_id, scope=LLAMA_INDEX, attributes=first)
+    runs = tool_span("delete", {"order": "1"}, 3, at=40, call_id="c1", scope=LLAMA_INDEX, attributes=told)
+    asked = model_span([("c1", "delete", {"order": "1"})], 4, at=0, scope="opentelemetry.instrumentation.genai.openai")
+    run = run_of(agent_span(scope=LLAMA_INDEX), waits, runs, *([asked] if has_models else []))
+    assert (called(run), doubts(run)) == (["delete", "delete"], expected)
 
 
 def test_a_tool_of_langgraph_that_was_interrupted_waits_for_a_human() -> None:
