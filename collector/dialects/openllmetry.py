@@ -156,7 +156,7 @@ def _read_workflow_tool(span: Span) -> GenAISpan | None:
     genai_span.name, genai_span.arguments = name_of(record.get("tool_name")), record.get("tool_kwargs")
     genai_span.call_id = name_of(record.get("tool_id"))
     if result.get("is_error"):
-        genai_span.status = "error"
+        genai_span.status, genai_span.refusal = "error", tool_result(None, result.get("blocks")).refusal
     return genai_span
 
 

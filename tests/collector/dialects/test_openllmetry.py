@@ -380,6 +380,29 @@ def test_a_step_of_a_llamaindex_workflow_tells_of_a_call_whose_span_was_never_ex
     assert calls == [("c1", {"n": 2}, "error"), ("c2", {"n": 3}, "unset")]
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("Tool pay not found. Please select a tool that is available.", (["(pay)"], [])),
+        ("pay() got an unexpected keyword argument 'tip'", (["pay"], ["uncertain_execution"])),
+        ("no money", (["pay"], [])),
+    ],
+)
+def test_a_step_of_a_llamaindex_workflow_tells_why_a_call_failed(told: str, expected: Any) -> None:
+    """LlamaIndex 0.14: the framework's own words, or what the tool raised."""
+    result = {
+        "blocks": [{"block_type": "text", "text": told}],
+        "tool_name": "pay",
+        "raw_output": None,
+        "is_error": True,
+    }
+    record = {"tool_name": "pay", "tool_kwargs": {"tip": 1}, "tool_id": "c1", "tool_output": result}
+    attributes = {**TASK, "traceloop.entity.output": json.dumps(record)}
+    step = span("call_tool.task", 2, 1, 10, attributes=attributes, scope=LLAMA_INDEX)
+    run = run_of(tl("workflow", "FunctionAgent.workflow", 1, lasting=100, scope=LLAMA_INDEX), step)
+    assert (called(run), doubts(run)) == expected
+
+
 @pytest.mark.parametrize(("given", "read"), [("{}", ["get"]), ("Oslo", [])])
 def test_a_call_asked_for_in_the_words_of_a_flattened_answer_is_not_overlooked(given: str, read: list[str]) -> None:
     words = f"Thought: I need a tool.\nAction: get\nAction Input: {given}"
