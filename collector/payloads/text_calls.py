@@ -33,6 +33,8 @@ _CALLING: Final = "Calling tools:\n"
 _OBSERVATION: Final = "Observation:\n"
 _AFTER_RESULT: Final = "Analyze the tool result. "
 """Begins what CrewAI (1.x) tells its model after each result, as the user."""
+_FEEDBACK: Final = re.compile(r"User feedback: .{1,8192}?\nInstructions: Use this feedback to enhance", re.DOTALL)
+"""Begins what it tells its model of a human who wants more of an answer (``human_input``)."""
 _REJECTED: Final = "### Previous attempt failed validation: "
 """Begins what CrewAI tells its model of an answer that a guardrail rejected."""
 _THOUGHT: Final = "Thought:"
@@ -71,14 +73,18 @@ def tells_failure(text: str) -> bool:
 
 
 def is_observation(message: Mapping[Any, Any]) -> bool:
-    """Whether a message of the user is none of the user's: it tells the result of a call, or follows it and is empty."""
+    """Whether a message of the user begins no run: it tells the result of a call, follows it and is empty, or hands on what a
+    human thinks of an answer.
+    """
     if message.get("parts") == []:  # Koog
         return True
     content = message.get("content") or message.get("parts")
     for _ in range(2):
         if isinstance(content, list) and content and isinstance(content[0], Mapping):
             content = first_value(content[0], ("text", "content"))
-    return isinstance(content, str) and content.startswith((_OBSERVATION, _AFTER_RESULT))
+    if not isinstance(content, str):
+        return False
+    return content.startswith((_OBSERVATION, _AFTER_RESULT)) or _FEEDBACK.match(content) is not None
 
 
 def parse_call(text: str) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from collector.payloads.message_text import MessageText
 from collector.payloads.roles import USER_ROLES, plain_role
+from collector.payloads.text_calls import is_observation
 from collector.payloads.tool_results import TAIL
 from collector.payloads.values import MAX_REPR, MAX_TEXT, parse_any, parse_json, parse_repr
 
@@ -34,6 +35,9 @@ class _UserText(MessageText):
         "input", "inputs", "task", "contents", "text", "content", "parts", "args", "kwargs", "request", "generations",
         "value", "description",
     )  # fmt: skip
+
+    def is_skipped(self, value: Mapping[Any, Any]) -> bool:
+        return super().is_skipped(value) or is_observation(value)
 
     def is_message_repr(self, text: str) -> bool:
         return _REPR_SPEAKER.search(text[:MAX_REPR]) is not None

@@ -272,28 +272,23 @@ def test_the_parameters_of_a_tool_may_have_the_names_of_the_parts_of_a_call(name
     )
 
 
-def test_crewai_records_the_task_outside_the_input() -> None:
+@pytest.mark.parametrize(
+    "later",
+    [
+        [],
+        ["Analyze the tool result. If requirements are met, provide the Final Answer. Otherwise, call the next tool."],
+        ["User feedback: be longer\nInstructions: Use this feedback to enhance the next output iteration.\nNote: x"],
+    ],
+)
+def test_crewai_records_the_task_outside_the_input(later: list[str]) -> None:
+    """CrewAI 1.15, which has more to say to its model as the user."""
     tasks = json.dumps([{"description": "Pay order 7", "agent_role": "travel"}])
-    output = json.dumps(
-        {
-            "messages": [
-                {
-                    "role": "user",
-                    "content": "\nCurrent Task: Pay order 7\n\nThis is the expected criteria for your final answer: x",
-                }
-            ]
-        }
-    )
-    crew = {"crew_key": "k", "crew_tasks": tasks}
+    task = "\nCurrent Task: Pay order 7\n\nThis is the expected criteria for your final answer: x"
+    output = json.dumps({"messages": [{"role": "user", "content": said} for said in (task, *later)]})
+    given = {"crew_key": "k", "input.value": '{"agent": {}}', "output.value": output}
     run = run_of(
-        oi("CHAIN", "crew.kickoff", 1, attributes=crew),
-        oi(
-            "AGENT",
-            "travel._execute_core",
-            2,
-            1,
-            attributes={"crew_key": "k", "input.value": '{"agent": {}}', "output.value": output},
-        ),
+        oi("CHAIN", "crew.kickoff", 1, attributes={"crew_key": "k", "crew_tasks": tasks}),
+        oi("AGENT", "travel._execute_core", 2, 1, attributes=given),
     )
     assert (run.agent, run.user_input) == ("travel", "Pay order 7")
 

@@ -316,6 +316,20 @@ def test_the_output_of_a_crew_tells_of_the_calls_of_its_only_agent(agents: int) 
     assert [doubts(run) for run in runs_of(crew, *inner)] == [[] if agents == 1 else ["nothing_recorded"]] * agents
 
 
+def test_what_a_human_says_of_an_answer_begins_no_other_conversation_of_a_crew() -> None:
+    """CrewAI 1.15 with ``human_input``: the agent goes on with its task."""
+    call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}
+    messages = [{"role": "user", "content": "Pay!"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    messages.append({"role": "tool", "content": "paid", "tool_call_id": "c1", "name": "pay"})
+    instructions = "Instructions: Use this feedback to enhance the next output iteration.\nNote: Do not respond."
+    messages += [{"role": "user", "content": f"User feedback: be longer\n{instructions}"}]
+    outputs = f"[TaskOutput(description='Pay!', agent='a', output_format=<F.RAW: 'raw'>, messages={messages!r})]"
+    attributes = {"gen_ai.operation.name": "invoke_agent", "crewai.crew.tasks_output": outputs}
+    crew = span("crewai.workflow", 1, lasting=500, attributes=attributes)
+    run = run_of(crew, span("a.agent", 2, 1, 10, 50, attributes={"traceloop.span.kind": "agent"}))
+    assert (called(run), doubts(run)) == (["pay"], [])
+
+
 def test_a_failed_tool_of_langchain_js_in_a_trace_of_its_own_has_no_name() -> None:
     run = run_of(
         tl(
