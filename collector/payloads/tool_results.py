@@ -23,7 +23,7 @@ TAIL: Final = 16_384
 
 _RESULT_MARKERS: Final = (
     "ool_call_response", "tool_result", "tool-result", "oolResult", "function_call_output", "functionResponse",
-    "function_response", "oolResponse", "tool_call_result", "tool_call_id", '"tool"', '"ToolMessage"',
+    "function_response", "oolResponse", "tool_call_result", "tool_call_id", '"tool"', '"ToolMessage"', "TOOL: 'tool'",
 )  # fmt: skip
 """Every message that holds results contains one of these."""
 _TOLD: Final = "tool_result"

@@ -106,6 +106,13 @@ def begins_with_results(run: RunSpans) -> bool:
     return may_contain_results(anchor.user_input)
 
 
+def _ids_in_conversation(run: RunSpans) -> list[str | None]:
+    """Returns the ids of the calls that the agent's own span holds, if it holds the conversation with its model."""
+    if run.anchor is None or run.anchor.history is None:
+        return []
+    return [call.id for call in calls_in_history(run.anchor.history)]
+
+
 class KnownCalls:
     """The calls that the models of a trace's runs requested or its spans show, so far as they identify a call."""
 
@@ -131,11 +138,18 @@ class KnownCalls:
 
     def note_lacking(self) -> None:
         """Find runs that were told, by what they began with, of a call that no run has: one before them lacks it."""
-        for run in self.runs[1:]:
-            if run.anchor is None or not begins_with_results(run):
+        told_before: set[str | None] = set()  # by the agents' own conversations, each of which is read once, if at all
+        read = 0
+        for number, run in enumerate(self.runs):
+            if number == 0 or run.anchor is None or not begins_with_results(run):
                 continue
             told = {call.id for call in calls_in_history(run.anchor.user_input) if call.status is not None} - {None}
-            if not told <= self._by_id().keys():
+            missing = told - self._by_id().keys()
+            if missing:
+                for earlier in self.runs[read:number]:
+                    told_before.update(_ids_in_conversation(earlier))
+                read = number
+            if not missing <= told_before:
                 self.lacking.add(id(run.parent))
 
     @property

@@ -26,7 +26,7 @@ from collector.reconstruction.calls_without_span import (
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
 from collector.reconstruction.duplicates import without_steps
 from collector.reconstruction.executions import doubt_unparsed, merged_execution
-from collector.reconstruction.known_calls import KnownCalls
+from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.matching import CLASSES, assign_responses, match
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
@@ -312,8 +312,10 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     Where nothing tells whether they were, calls of the run may be unrecorded.
     """
     first = min([request.model for request in found], key=by_start, default=None)
-    if first is None or first.is_transcript:
+    if first is None:
         return found
+    if first.is_transcript:
+        return _without_given(found, run)
     anchor = run.anchor if run.parent is None else None
     if (run.anchor is not None and run.anchor.tracing == "resumed") or is_answered(first.history):
         return _answered_by_a_human(found, run)
@@ -339,6 +341,20 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     elif not first.parent_span_id:
         run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
     return [one for one in found if one not in earlier]
+
+
+def _without_given(found: list[RequestedCall], run: RunSpans) -> list[RequestedCall]:
+    """Returns ``found``, which the agent's own conversation holds, without the calls with which that began."""
+    if run.anchor is None or not begins_with_results(run):
+        return found
+    given = Counter((call.id, call.name) for call in calls_in_history(run.anchor.user_input))
+    own: list[RequestedCall] = []
+    for one in found:
+        if given[one.id, one.name] > 0:
+            given[one.id, one.name] -= 1
+        else:
+            own.append(one)
+    return own
 
 
 def _answered_by_a_human(found: list[RequestedCall], run: RunSpans) -> list[RequestedCall]:

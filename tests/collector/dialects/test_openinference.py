@@ -713,14 +713,24 @@ HAYSTACK_RUN = [
 ]
 
 
-def haystack_agent(messages: list[str]) -> Span:
-    return oi("CHAIN", "Agent.run", 2, 1, attributes={"output.value": json.dumps({"messages": messages})})
+def haystack_agent(messages: list[str], number: int = 2, given: Sequence[str] = HAYSTACK_RUN[:1]) -> Span:
+    attributes = {"input.value": json.dumps({"messages": given}), "output.value": json.dumps({"messages": messages})}
+    return oi("CHAIN", "Agent.run", number, 1, number * 20, attributes=attributes)
 
 
 def test_haystacks_agent_holds_its_calls_as_reprs_of_messages() -> None:
     run = run_of(oi("CHAIN", "Pipeline.run", 1, lasting=100), haystack_agent(HAYSTACK_RUN))
     (call,) = run.trajectory.calls
     assert (call.name, call.id, call.arguments, call.status, doubts(run)) == ("pay", "c1", {"n": 1}, "error", [])
+
+
+@pytest.mark.parametrize("own_id", ["c2", "c1"])
+def test_haystacks_agent_has_not_made_the_calls_of_the_agent_before_it(own_id: str) -> None:
+    """Haystack 3.4, two agents in a pipeline: the second is given the messages of the first, and no word of the user."""
+    ship = [line.replace("'pay'", "'ship'").replace("c1", own_id) for line in HAYSTACK_RUN[1:]]
+    first, second = haystack_agent(HAYSTACK_RUN), haystack_agent([*HAYSTACK_RUN, *ship], 3, given=HAYSTACK_RUN)
+    runs = runs_of(oi("CHAIN", "Pipeline.run", 1, lasting=100), first, second)
+    assert [(called(run), doubts(run)) for run in runs] == [(["pay"], []), (["ship"], [])]
 
 
 def test_a_transcript_that_is_read_in_part_leaves_its_run_open() -> None:
