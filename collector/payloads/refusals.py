@@ -58,7 +58,7 @@ _UNNAMED: Final = re.compile(
         r"^USER INTERRUPTED$",  # AG2: a human answered in place of the tool
         r"Multiple handoffs detected, ignoring this one",  # OpenAI Agents: only the first is followed
         # OpenAI Agents; a guardrail of the output lets the tool run, and what a tool that is an agent is told begins otherwise
-        r"(?:^|'error': ')Tool input guardrail \w{1,256} triggered tripwire\b",
+        r"(?:^|'error': '|\"error\":\")Tool input guardrail \w{1,256} triggered tripwire\b",
         r"\b[Ii]nvalid (?:arguments|parameters) for tool\b",  # MCP SDKs, and hand-written agent loops
         r"^Error: Argument parsing failed\.",  # Microsoft's Agent Framework
         r"argument\(s\): [^\n]{1,400} Please revise the arguments to match the function signature\.$",  # Semantic Kernel

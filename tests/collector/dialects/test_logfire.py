@@ -25,10 +25,15 @@ def test_a_tool_span(attributes: dict[str, str], status: str) -> None:
 
 @pytest.mark.parametrize(
     ("error", "expected"),
-    [("Tool execution failed. Error details are redacted.", "pay"), ("Tool pay not found in agent shop", "(pay)")],
+    [
+        ("Tool execution failed. Error details are redacted.", "pay"),
+        ("Tool pay not found in agent shop", "(pay)"),
+        ("Tool input guardrail ToolInputGuardrail triggered tripwire", "(pay)"),
+        ("Tool output guardrail ToolOutputGuardrail triggered tripwire", "pay"),
+    ],
 )
 def test_an_error_tells_whether_the_tool_ran(error: str, expected: str) -> None:
-    told = json.dumps({"message": "Error running tool", "data": {"error": error}})
+    told = json.dumps({"message": "Error running tool", "data": {"error": error}}, separators=(",", ":"))
     failed = agents("Function: {name}", 2, 1, attributes={"name": "pay", "input": "{}", "error": told})
     assert called(run_of(agent_span(), failed)) == [expected]
 
