@@ -34,7 +34,8 @@ _NAME: Final = "name"
 _INPUT: Final = "input"
 _ERROR: Final = "error"
 _MCP: Final = "mcp_data"  # the server's name; "null" for a function
-_GROUP: Final = "group_id"
+_GROUP, _NONE = "group_id", "null"
+"""The key of the conversation, and how a value that is None is written."""
 _RESPONSE: Final = "response"
 _OUTPUT: Final = "output"
 _RAW_INPUT: Final = "raw_input"
@@ -157,7 +158,8 @@ def _read_answer(genai_span: GenAISpan, output: object, *, is_of_server: bool) -
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
-    genai_span = context_span_of(span, role, NAME, conversation_id=name_of(span.attributes.get(_GROUP)))
+    group = name_of(span.attributes.get(_GROUP))
+    genai_span = context_span_of(span, role, NAME, conversation_id=None if group == _NONE else group)
     genai_span.name = name_of(span.attributes.get(_NAME))
     return genai_span
 

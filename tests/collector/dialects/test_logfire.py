@@ -57,6 +57,14 @@ def test_an_answer_of_a_server_or_of_a_guardrail_is_no_error_of_the_sdks(
     assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], status, expected)
 
 
+@pytest.mark.parametrize(("group", "expected"), [("null", None), ("g", "g")])
+def test_a_run_without_a_group_is_in_no_conversation(group: str, expected: str | None) -> None:
+    """Logfire 6.0: `RunConfig.group_id` is JSON, and by default None."""
+    trace = agents("OpenAI Agents trace: {name}", 1, lasting=100, attributes={"name": "workflow", "group_id": group})
+    run = run_of(trace, agents("Agent run: {name!r}", 2, 1, lasting=90, attributes={"name": "shop"}))
+    assert (run.agent, run.conversation_id) == ("shop", expected)
+
+
 def test_a_run() -> None:
     response = {
         "output": [{"type": "function_call", "call_id": "c1", "name": "pay", "arguments": '{"n": 1}'}],
