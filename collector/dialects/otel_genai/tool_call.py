@@ -23,7 +23,7 @@ from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, is_returned_error, parameters_of
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.outcomes import says_failure
-from collector.payloads.refusals import Refusal, find_refusal, guardrail_refusal
+from collector.payloads.refusals import Refusal, find_refusal, guardrail_refusal, is_refusal
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
 from collector.payloads.tool_results import (
@@ -74,6 +74,8 @@ _UNREFLECTED: Final = re.compile(
 _QUARKUS: Final = "langchain4j.tools."  # Quarkus LangChain4j (1.4), in the names of its spans
 _VOID: Final = "Success"
 """What it tells the model of a method that returns nothing."""
+_CREW: Final = "gen_ai.crewai.component"
+"""LoongSuite (0.9) ends the span of a call well that CrewAI did not let run: what the model was told of it is its result."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _STRANDS_STATUS: Final = ("gen_ai.tool.status", "tool.status")
 """Keys of the outcome in Strands 1 and 0.x: the span's own status stays OK if the tool is unknown, and in 0.x if it failed."""
@@ -90,7 +92,8 @@ _ERRORS: Final = (
 _SUCCESS: Final = ("success", "tool.success", "gen_ai.tool.success")
 ATTRIBUTES: Final = (
     semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION, *_STRANDS_STATUS,
-    _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, *_ARGUMENTS, RETURNED, *_ERRORS, *_SUCCESS,
+    _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, _CREW, *_ARGUMENTS, RETURNED, *_ERRORS,
+    *_SUCCESS,
 )  # fmt: skip
 """What is read of a call beside what all spans have."""
 
@@ -125,6 +128,8 @@ def read_tool(span: Span) -> GenAISpan:
         _read_failure_of_strands(genai_span, span)
     elif genai_span.status == "error":
         _read_failure(genai_span, span, result)
+    elif _CREW in attributes and type(result) is str and is_refusal(result, name):
+        genai_span.status, genai_span.refusal = "error", Refusal()
     elif genai_span.refusal is None:
         genai_span.refusal = guardrail_refusal(genai_span.scope, result)
     return genai_span

@@ -291,6 +291,24 @@ def test_each_call_of_vercels_sdk_7_that_ran_leaves_a_span() -> None:
     assert (called(run), doubts(run)) == (["(ask_user)"], [])
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("Tool 'pay' has reached its usage limit of 1 times and cannot be used anymore.", "(pay)"),
+        ("I tried reusing the same input, I must stop using this action input. I'll try something else.", "(pay)"),
+        ("Tool 'till' has reached its usage limit of 1 times and cannot be used anymore.", "pay"),
+        ("paid", "pay"),
+    ],
+)
+def test_crewai_tells_that_it_did_not_let_a_call_run_in_place_of_a_result(told: str, expected: str) -> None:
+    """loongsuite-instrumentation-crewai 0.9.0 with CrewAI 1.15: the span of such a call ends well."""
+    attributes = {"gen_ai.crewai.component": "tool", "gen_ai.tool.call.result": told}
+    scope = "opentelemetry.util.genai.handler"
+    call = tool_span("pay", {"order": 7}, 2, at=5, call_id="pay", scope=scope, attributes=attributes, status=1)
+    run = run_of(agent_span(scope=scope), call)
+    assert (called(run), doubts(run)) == ([expected], [])
+
+
 @pytest.mark.parametrize("has_models", [False, True])
 @pytest.mark.parametrize(
     ("first_id", "first", "expected"),
