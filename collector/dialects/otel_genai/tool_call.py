@@ -55,6 +55,8 @@ _TELL_RESULTS: Final = (
 )  # fmt: skip
 """They record what each call returned whose arguments they record, and leave the status of one that was cancelled as it is,
 or in LlamaIndex of one that ended to wait for a human."""
+_SAMPLED: Final = "gen_ai.evaluation.sampled"
+"""On all spans of Splunk's util-genai: with LlamaIndex (0.1.2) a call has neither a result nor a failure, with others both."""
 _BEYOND_LIMIT: Final = ("agent_framework", "ToolException")
 """The type of error of a call beyond a function's limit in Microsoft's Agent Framework, which a tool may raise as well."""
 _OUTCOME: Final = "gen_ai.tool.call.outcome"
@@ -92,7 +94,7 @@ _ERRORS: Final = (
 _SUCCESS: Final = ("success", "tool.success", "gen_ai.tool.success")
 ATTRIBUTES: Final = (
     semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION, *_STRANDS_STATUS,
-    _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, _CREW, *_ARGUMENTS, RETURNED, *_ERRORS,
+    _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, _CREW, _SAMPLED, *_ARGUMENTS, RETURNED, *_ERRORS,
     *_SUCCESS,
 )  # fmt: skip
 """What is read of a call beside what all spans have."""
@@ -153,8 +155,12 @@ def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
     if call.is_pending:
         if call.scope == _LOGFIRE_CLAUDE:
             call.tracing = "asked"
-    elif call.scope in _TELL_RESULTS and call.status == "unset" and call.arguments is not None:
+    elif call.status == "unset" and call.arguments is not None and _would_tell_result(span):
         call.tracing = "told"
+
+
+def _would_tell_result(span: Span) -> bool:
+    return span.scope.name in _TELL_RESULTS or _SAMPLED in span.attributes
 
 
 def _lacks_result(call: GenAISpan, span: Span) -> bool:

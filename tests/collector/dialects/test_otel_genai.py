@@ -309,6 +309,22 @@ def test_crewai_tells_that_it_did_not_let_a_call_run_in_place_of_a_result(told: 
     assert (called(run), doubts(run)) == ([expected], [])
 
 
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"gen_ai.evaluation.sampled": True}, ["unobserved_results"]),
+        ({"gen_ai.evaluation.sampled": True, "gen_ai.tool.call.result": "paid"}, []),
+        ({}, []),
+    ],
+)
+def test_splunk_does_not_tell_whether_a_call_of_llamaindex_failed(more: dict[str, Any], expected: list[str]) -> None:
+    """splunk-otel-instrumentation-llamaindex 0.1.2: the span of any call ends alike."""
+    scope = "opentelemetry.util.genai.handler"
+    call = tool_span("pay", {"order": 7}, 2, at=5, call_id="c1", scope=scope, attributes=more)
+    run = run_of(agent_span(scope=scope), call)
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
 @pytest.mark.parametrize("has_models", [False, True])
 @pytest.mark.parametrize(
     ("first_id", "first", "expected"),
