@@ -10,7 +10,7 @@ from collector.payloads.message_text import MessageText
 from collector.payloads.roles import USER_ROLES, plain_role
 from collector.payloads.text_calls import is_observation
 from collector.payloads.tool_results import TAIL
-from collector.payloads.values import MAX_REPR, MAX_TEXT, parse_any, parse_json, parse_repr
+from collector.payloads.values import MAX_REPR, MAX_TEXT, first_value, parse_any, parse_json, parse_repr
 
 # Messages as Python reprs (Haystack, LlamaIndex, AutoGen): the speaker, and the first string literal that follows.
 _REPR_SPEAKER: Final = re.compile(r"\brole=<\w+\.[A-Z]+: '|_role=<\w+\.[A-Z]+: '|\bsource='[^']+' models_usage=")
@@ -23,6 +23,8 @@ _TEMPLATES: Final = (
     re.compile(r"\s*Current Task: (.*?)\n\nThis is the expected criteria for your final answer:", re.DOTALL),
     re.compile(r"\s*<session_context>.*?</session_context>\s*(.+)", re.DOTALL),
 )
+
+_OF_ANOTHER: Final = re.compile(r"For context:(?:\Z| below is a transcript of what another agent did\b)")  # 1.x and 2.x
 
 
 class _UserText(MessageText):
@@ -37,7 +39,7 @@ class _UserText(MessageText):
     )  # fmt: skip
 
     def is_skipped(self, value: Mapping[Any, Any]) -> bool:
-        return super().is_skipped(value) or is_observation(value)
+        return super().is_skipped(value) or is_observation(value) or _is_of_another(value)
 
     def is_message_repr(self, text: str) -> bool:
         return _REPR_SPEAKER.search(text[:MAX_REPR]) is not None
@@ -55,6 +57,14 @@ class _UserText(MessageText):
         if depth or text is None:
             return text
         return next((match[1] for template in _TEMPLATES if (match := template.match(text))), text)
+
+
+def _is_of_another(message: Mapping[Any, Any]) -> bool:
+    """Whether a message tells an agent of Google's ADK, as the user, what another agent did before it."""
+    parts = message.get("parts")
+    first = parts[0] if isinstance(parts, (list, tuple)) and parts else None
+    text = first_value(first, ("text", "content")) if isinstance(first, Mapping) else None
+    return isinstance(text, str) and _OF_ANOTHER.match(text) is not None
 
 
 _USER_TEXT: Final = _UserText()

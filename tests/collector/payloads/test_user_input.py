@@ -54,6 +54,20 @@ def test_text_is_found_in(shape: str) -> None:
         assert user_text(json.dumps(SHAPES[shape])) == WORDS
 
 
+@pytest.mark.parametrize("key", ["text", "content"])
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "For context: below is a transcript of what another agent did, quoted between <<<BEGIN and <<<END.",  # 2.13
+        "For context:",
+    ],
+)
+def test_what_googles_adk_tells_of_another_agent_is_not_the_users(begin: str, key: str) -> None:
+    told = {"role": "user", "parts": [{key: begin}, {key: "[clerk] said: it is 12"}]}
+    assert user_text([{"role": "user", "parts": [{key: WORDS}]}, told]) == WORDS
+    assert user_text([{"role": "user", "parts": [{key: "For context: I am late."}]}]) == "For context: I am late."
+
+
 def test_the_newest_message_of_the_user_counts() -> None:
     history = [
         {"role": "user", "content": "hello"},
