@@ -11,6 +11,7 @@ from typing import Final
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AI_SDK, BY_SHAPE, GenAISpan
 from collector.payloads.values import Arguments
+from collector.reconstruction.dispatchers import is_told_to_call, values_given
 from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, is_broken, latest_start
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 from collector.reconstruction.tool_names import is_mcp, is_prefixed
@@ -192,7 +193,21 @@ def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[Reques
     if fitting is not None:
         return fitting
     # A prefix of the tracer (`eino.get_weather`) or of a plugin that the model left out, if the arguments agree as well.
-    return next((one for one in requested if _is_prefixed(call, one) and _covers(call, one)), None)
+    prefixed = next((one for one in requested if _is_prefixed(call, one) and _covers(call, one)), None)
+    return prefixed or _dispatched(call, requested)
+
+
+def _dispatched(call: DraftCall, requested: Sequence[RequestedCall]) -> RequestedCall | None:
+    """Returns the request of a call whose span is of the function through which a loop calls its tools: it was given that."""
+    given = values_given(call.arguments)
+    for one in requested if given else ():
+        is_other = None not in (call.id, one.id) and call.id != one.id
+        if not is_other and one.arguments is not None and is_told_to_call(given, one.name, one.arguments):
+            call.arguments = one.arguments
+            if call.status != "error":  # it may catch what a tool raises
+                call.status, call.is_silent = "unset", True
+            return one
+    return None
 
 
 def _is_class_of(call: DraftCall, span: GenAISpan | None, request: RequestedCall) -> bool:

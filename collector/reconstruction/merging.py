@@ -23,6 +23,7 @@ from collector.reconstruction.calls_without_span import (
     doubt_corrected,
     requested_in_transcript,
 )
+from collector.reconstruction.dispatchers import without_dispatchers
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
 from collector.reconstruction.duplicates import without_steps
 from collector.reconstruction.executions import doubt_unparsed, merged_execution
@@ -50,6 +51,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         models, run.turns_are_ordered = in_causal_order(run.models)
         requested = requested_calls(models)
         checkpoint()
+        calls = without_dispatchers(calls, requested, run)
         if calls and requested:
             match(calls, requested, run)
         requested = _without_made_before(requested, run)
