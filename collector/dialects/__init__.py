@@ -56,18 +56,8 @@ from collector.dialects import (
 from collector.dialects.generic import tool_call
 from collector.model import semconv
 from collector.model.dialect import Dialect, Reading
-from collector.model.genai_span import (
-    BY_SHAPE,
-    CONVENTIONS,
-    IGNORED,
-    CopiedField,
-    GenAISpan,
-    Role,
-    compare_with_offered,
-    context_attributes,
-    genai_span_of,
-    has_remote_parent,
-)
+from collector.model.from_span import compare_with_offered, context_attributes, genai_span_of, has_remote_parent
+from collector.model.genai_span import BY_SHAPE, CONVENTIONS, IGNORED, CopiedField, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.model.span_copies import fill_missing
 from collector.payloads.flattened_attributes import first_attribute

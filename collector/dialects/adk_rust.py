@@ -12,7 +12,8 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import MAX_EVENTS, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.from_span import MAX_EVENTS, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.values import MAX_TEXT, name_of
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.from_span import context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import STATUS_ERROR, Span
 from collector.payloads.refusals import Refusal, find_refusal
 from collector.payloads.values import name_of, parse_any

@@ -12,7 +12,8 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, genai_span_of
+from collector.model.from_span import genai_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import find_refusal
 from collector.payloads.tool_results import tool_result

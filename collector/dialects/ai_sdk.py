@@ -6,15 +6,8 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import (
-    IGNORED,
-    GenAISpan,
-    Role,
-    context_span_of,
-    doubt_outcome,
-    genai_span_of,
-    model_span_of,
-)
+from collector.model.from_span import context_span_of, doubt_outcome, genai_span_of, model_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.tool_results import is_mcp_failure, tool_result
 from collector.payloads.values import first_name, first_value, name_of

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of
+from collector.model.from_span import context_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 
 NAME: Final = "autogen"

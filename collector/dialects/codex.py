@@ -13,15 +13,8 @@ from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import (
-    IGNORED,
-    MAX_EVENTS,
-    GenAISpan,
-    Role,
-    context_span_of,
-    doubt_failure,
-    genai_span_of,
-)
+from collector.model.from_span import MAX_EVENTS, context_span_of, doubt_failure, genai_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.payloads.refusals import Refusal, find_refusal
 from collector.payloads.values import name_of

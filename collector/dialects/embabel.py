@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model.dialect import Dialect
-from collector.model.genai_span import GenAISpan, Role, genai_span_of
+from collector.model.from_span import genai_span_of
+from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.values import name_of
 

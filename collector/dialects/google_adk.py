@@ -12,10 +12,7 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import (
-    IGNORED,
-    GenAISpan,
-    Role,
+from collector.model.from_span import (
     compare_with_offered,
     context_span_of,
     doubt_failure,
@@ -23,6 +20,7 @@ from collector.model.genai_span import (
     genai_span_of,
     model_span_of,
 )
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.offered_tools import MAX_DEFINITIONS
 from collector.payloads.refusals import MAX_DENIAL, Refusal

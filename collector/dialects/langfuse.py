@@ -6,15 +6,8 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import (
-    IGNORED,
-    GenAISpan,
-    Role,
-    compare_with_offered,
-    context_span_of,
-    genai_span_of,
-    model_span_of,
-)
+from collector.model.from_span import compare_with_offered, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.payloads.offered_tools import tools_in_request

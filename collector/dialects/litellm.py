@@ -9,7 +9,8 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import GenAISpan, model_span_of
+from collector.model.from_span import model_span_of
+from collector.model.genai_span import GenAISpan
 from collector.model.span import Span
 from collector.payloads.values import first_name, first_value, parse_any
 

@@ -11,16 +11,8 @@ from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import (
-    IGNORED,
-    GenAISpan,
-    Role,
-    compare_with_offered,
-    context_span_of,
-    doubt_outcome,
-    genai_span_of,
-    model_span_of,
-)
+from collector.model.from_span import compare_with_offered, context_span_of, doubt_outcome, genai_span_of, model_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import find_refusal, guardrail_refusal
 from collector.payloads.tool_results import is_in_place_of_result, tool_result

@@ -15,7 +15,8 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, set_input, set_output
+from collector.model.from_span import context_span_of, genai_span_of, set_input, set_output
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.messages import may_contain_tool_calls
 from collector.payloads.refusals import Refusal, find_refusal, is_refusal

@@ -10,7 +10,8 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, doubt_failure, genai_span_of
+from collector.model.from_span import doubt_failure, genai_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import SPAN_KIND_CLIENT, SPAN_KIND_SERVER, Span
 from collector.payloads.values import name_of
 

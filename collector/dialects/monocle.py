@@ -12,16 +12,8 @@ from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import (
-    IGNORED,
-    GenAISpan,
-    Role,
-    context_span_of,
-    doubt_outcome,
-    doubt_start,
-    genai_span_of,
-    model_span_of,
-)
+from collector.model.from_span import context_span_of, doubt_outcome, doubt_start, genai_span_of, model_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.span_names import is_turn_of_agent
 from collector.payloads.tool_results import tool_result

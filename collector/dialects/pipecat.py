@@ -10,7 +10,8 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import GenAISpan, model_span_of
+from collector.model.from_span import model_span_of
+from collector.model.genai_span import GenAISpan
 from collector.model.span import Span
 
 NAME: Final = "pipecat"

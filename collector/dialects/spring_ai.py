@@ -14,7 +14,8 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, set_words_of_failure
+from collector.model.from_span import context_span_of, genai_span_of, set_words_of_failure
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal, settled_by_parameters
 from collector.payloads.values import name_of, parse_json

@@ -6,38 +6,18 @@ outputs) stays as it was received until the run is reconstructed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from collector.model import semconv
-from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Resource, Span
-from collector.payloads.messages import may_contain_tool_calls, tool_call_parts
-from collector.payloads.offered_tools import fits_of
-from collector.payloads.refusals import UNTOLD, Refusal, find_refusal, is_interrupt
-from collector.payloads.response import is_blank
-from collector.payloads.text_calls import requests_action
-from collector.payloads.tool_results import ToolResult, newest_tool_results, tool_result
-from collector.payloads.user_input import newest_user_input
-from collector.payloads.values import MAX_TEXT, name_of
+from collector.model.span import Resource
+from collector.payloads.refusals import Refusal
+from collector.payloads.tool_results import ToolResult
 from scorers.trajectory import Status
 
-MAX_CONTEXT_TEXT: Final = 512
-"""Longest attribute value, in characters, that is kept for rules to match."""
-_DENIALS: Final = ("denied", "rejected", "permission_denied")
-"""Types of errors that mean a denial, by the framework or by the tool."""
-AI_SDK: Final = ("ai", "gen_ai")
-"""The scopes of Vercel's AI SDK. Where it gives a failed span a message, it records the exception as well."""
-_OPENINFERENCE: Final = "openinference.span.kind"
-_OUTPUT: Final = "output.value"
-_COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial
-MAX_EVENTS: Final = 16
-"""How many events of a span are looked at for what was raised."""
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most spans keep none
-_REMOTE_KINDS: Final = (SPAN_KIND_SERVER, SPAN_KIND_CONSUMER)  # called from elsewhere; used if the flags do not say
 
 
 CopiedField = Literal["call_id", "arguments", "conversation_id", "response_id"]
@@ -224,177 +204,3 @@ IGNORED: Final = GenAISpan(b"", b"", 0, 0, OTHER, "", Resource({}))
 """A span that the dialect understands and no run needs (a step, an embedding): forwarded, not kept, not counted as unread."""
 UNREAD: Final = GenAISpan(b"", b"", 0, 0, OTHER, "", Resource({}))
 """A span that looks like an agent's and that no dialect can read."""
-
-
-def has_remote_parent(span: Span) -> bool:
-    """Whether the span's parent, if it has one, runs in another process."""
-    return span.remote_parent is True or (span.remote_parent is None and span.kind in _REMOTE_KINDS)
-
-
-def genai_span_of(span: Span, role: Role, dialect: str) -> GenAISpan:
-    """Returns a GenAI span with what every span holds: ids, times, and whether it failed."""
-    genai_span = GenAISpan(
-        span.span_id, span.parent_span_id, span.start_ns, span.end_ns, role, dialect, span.resource, has_remote_parent(span)
-    )  # fmt: skip
-    genai_span.scope = span.scope.name
-    error_type = span.attributes.get(semconv.ERROR_TYPE)
-    if error_type is not None or (span.status == STATUS_ERROR and not _is_failure_of_another(span)):
-        set_error(genai_span, span, name_of(error_type))
-    elif span.status == STATUS_OK:
-        genai_span.status = "ok"
-    return genai_span
-
-
-def _is_failure_of_another(span: Span) -> bool:
-    """Whether the span has its status from another.
-
-    OpenInference's processor for Vercel's AI SDK copies that of the first failure of a trace, with its message, to all
-    spans that end later, though they succeeded.
-    """
-    if span.scope.name not in AI_SDK or _OPENINFERENCE not in span.attributes:
-        return False
-    if not span.status_message:  # what was thrown is no `Error`: the SDK records nothing of it, and no output
-        return _OUTPUT in span.attributes
-    return all(event.name != semconv.EVENT_EXCEPTION for event in span.events)
-
-
-def set_error(genai_span: GenAISpan, span: Span, error_type: str | None = None) -> None:
-    """Mark the span as failed, with the reason: ``error_type``, else the class of the recorded exception."""
-    genai_span.status = "error"
-    # The status, the exception, or what should be a type may hold the words of a refusal.
-    messages: list[object] = [span.status_message, error_type]
-    for event in span.events:
-        if event.name == semconv.EVENT_EXCEPTION:
-            error_type = error_type or name_of(event.attributes.get(semconv.EXCEPTION_TYPE))
-            messages.append(event.attributes.get(semconv.EXCEPTION_MESSAGE))
-    genai_span.error_type = error_type
-    words = [message for message in messages if type(message) is str]
-    genai_span.is_pending = any(map(is_interrupt, (error_type or "", *words)))
-    genai_span.refusal = next(filter(None, map(find_refusal, words)), None)
-    if genai_span.refusal is None and error_type in _DENIALS:
-        genai_span.refusal = Refusal(is_sure=span.scope.name == _COPILOT)
-
-
-def set_raised(genai_span: GenAISpan, span: Span) -> None:
-    """Mark a call as failed that recorded what was raised, and of which nothing tells that it returned.
-
-    Some tracers leave the status as it is, or report a success.
-    """
-    if any(event.name == semconv.EVENT_EXCEPTION for event in span.events[:MAX_EVENTS]):
-        set_error(genai_span, span)
-
-
-def set_words_of_failure(genai_span: GenAISpan, words: str) -> None:
-    """Mark a call as failed by its result: words, where the framework makes JSON of what tools return.
-
-    Those that do not read like a failure are in doubt: a tool may have made them itself.
-    """
-    told = tool_result(None, words)
-    genai_span.status, genai_span.refusal = "error", told.refusal
-    genai_span.tracing = "" if told.failed or told.refusal is not None else "text"
-
-
-def doubt_start(genai_span: GenAISpan) -> None:
-    """Note that a call that failed, and has a result but no arguments, may never have begun.
-
-    A framework that checks arguments inside the span may leave out what the tool does not take: OpenAI Agents for JavaScript.
-    """
-    if genai_span.refusal is None or genai_span.refusal.is_ruled_out:
-        genai_span.refusal = Refusal(is_sure=False)
-
-
-def doubt_failure(genai_span: GenAISpan) -> None:
-    """Note of a call that failed that nothing which is understood says why: it may have been refused."""
-    if genai_span.status == "error" and genai_span.refusal is None:
-        genai_span.refusal = UNTOLD
-
-
-def doubt_outcome(genai_span: GenAISpan) -> None:
-    """Note of a call that its answer may tell of a failure, unless its span says what came of it."""
-    if genai_span.status == "unset" and not genai_span.tracing:
-        genai_span.tracing = "told"
-
-
-def model_span_of(span: Span, dialect: str, output: object, messages: object) -> GenAISpan:
-    """Returns a MODEL span with what reconstruction needs of the request's output and input messages."""
-    genai_span = genai_span_of(span, MODEL, dialect)
-    genai_span.finish = _finish(span)
-    # A model that says nothing has requested tools: some tracers record of its message only the text.
-    # One that requests an action in words has finished for its provider, and not for the agent.
-    if output is not None and (requests_action(output) or (not genai_span.finish and is_blank(output))):
-        genai_span.finish = "tool_calls"
-    set_output(genai_span, output)
-    set_input(genai_span, messages)
-    return genai_span
-
-
-def set_output(genai_span: GenAISpan, output: object) -> None:
-    """Keep a model's output if it may contain tool calls."""
-    genai_span.has_output = genai_span.has_output or bool(output)
-    if may_contain_tool_calls(output):
-        genai_span.output = output
-
-
-def compare_with_offered(genai_span: GenAISpan, definitions: object) -> None:
-    """Keep whether the calls in a model's output fit the tools that the request offered, if these are known."""
-    if definitions and genai_span.output is not None:
-        fits = fits_of(tool_call_parts(genai_span.output), definitions)
-        if fits:
-            genai_span.content = Content(fits=fits)
-
-
-def set_input(genai_span: GenAISpan, messages: object) -> None:
-    """Keep of a model's input the user's message, if it is the newest, and the newest failed tool results."""
-    if messages:
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.tool_results = newest_tool_results(messages)
-        history = _as_text(messages)
-        if genai_span.user_input is messages:
-            genai_span.user_input = history
-        # A longer text would not be parsed later, so an open trace need not hold it.
-        if (type(history) is not str or len(history) <= MAX_TEXT) and may_contain_tool_calls(history):
-            genai_span.history = history
-
-
-def _as_text(messages: object) -> object:
-    """Returns structured messages as JSON, unless that is too long to be parsed later.
-
-    Objects take many times the memory, and of texts that continue each other a trace keeps the longest alone.
-    """
-    if type(messages) is str:
-        return messages
-    try:
-        text = json.dumps(messages, default=str)
-    except RecursionError:
-        return messages
-    return text if len(text) <= MAX_TEXT else messages
-
-
-def _finish(span: Span) -> Literal["", "tool_calls", "other"]:
-    """The finish reason, in the words of any provider: tool_calls, tool_use, tool-calls, function_call, ..."""
-    for name in semconv.FINISH_REASONS:
-        reasons = span.attributes.get(name)
-        if reasons:
-            text = str(reasons).lower()
-            return "tool_calls" if "tool" in text or "function" in text else "other"
-    return ""
-
-
-def context_span_of(
-    span: Span, role: Role, dialect: str, user_input: object = None, conversation_id: str | None = None
-) -> GenAISpan:
-    """Returns an AGENT or OTHER span with the context of a run: its input, conversation and short attributes."""
-    genai_span = genai_span_of(span, role, dialect)
-    genai_span.user_input = user_input
-    genai_span.conversation_id = conversation_id
-    genai_span.attributes = context_attributes(span)
-    return genai_span
-
-
-def context_attributes(span: Span) -> dict[str, Any]:
-    """Returns the attributes that rules may match: short strings, numbers and booleans, no messages."""
-    return {
-        key: value
-        for key, value in span.attributes.items()
-        if (len(value) <= MAX_CONTEXT_TEXT if type(value) is str else isinstance(value, (bool, int, float)))
-    }

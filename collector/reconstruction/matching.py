@@ -9,7 +9,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from collector.checkpoints import checkpoint
-from collector.model.genai_span import AI_SDK, BY_SHAPE, GenAISpan
+from collector.model.from_span import AI_SDK
+from collector.model.genai_span import BY_SHAPE, GenAISpan
 from collector.payloads.values import Arguments
 from collector.reconstruction.dispatchers import is_told_to_call, values_given
 from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, is_broken, latest_start

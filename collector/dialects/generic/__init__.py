@@ -14,15 +14,8 @@ from typing import Any, Final
 from collector.dialects.generic.tool_call import merged, read_function, read_possible_tool, read_tool
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import (
-    BY_SHAPE,
-    IGNORED,
-    MAX_EVENTS,
-    GenAISpan,
-    Role,
-    context_span_of,
-    model_span_of,
-)
+from collector.model.from_span import MAX_EVENTS, context_span_of, model_span_of
+from collector.model.genai_span import BY_SHAPE, IGNORED, GenAISpan, Role
 from collector.model.span import Span, copied
 from collector.payloads.answers import action_in_text, answer_with_input, answered_results, asking_answer
 from collector.payloads.attribute_objects import with_details

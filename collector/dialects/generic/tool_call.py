@@ -7,17 +7,8 @@ from itertools import islice
 from typing import Any, Final
 
 from collector.model import semconv
-from collector.model.genai_span import (
-    BY_SHAPE,
-    IGNORED,
-    MAX_EVENTS,
-    GenAISpan,
-    Role,
-    doubt_failure,
-    doubt_outcome,
-    genai_span_of,
-    set_raised,
-)
+from collector.model.from_span import MAX_EVENTS, doubt_failure, doubt_outcome, genai_span_of, set_raised
+from collector.model.genai_span import BY_SHAPE, IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.attribute_objects import ACTION, ONE_NAME, answered_request, name_in_metadata, request_among
 from collector.payloads.attribute_shapes import (

@@ -18,18 +18,8 @@ from collector.dialects.otel_genai.span_events import event_value
 from collector.dialects.otel_genai.tool_call import read_tool
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import (
-    AGENT,
-    CONVENTIONS,
-    IGNORED,
-    MODEL,
-    OTHER,
-    TOOL,
-    CopiedField,
-    GenAISpan,
-    Role,
-    context_span_of,
-)
+from collector.model.from_span import context_span_of
+from collector.model.genai_span import AGENT, CONVENTIONS, IGNORED, MODEL, OTHER, TOOL, CopiedField, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.function_parameters import PARAMETER
 from collector.payloads.tool_arguments import RECORDS

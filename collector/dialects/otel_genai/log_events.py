@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from collector.model import semconv
-from collector.model.genai_span import CONVENTIONS, EVENT, GenAISpan, set_input, set_output
+from collector.model.from_span import set_input, set_output
+from collector.model.genai_span import CONVENTIONS, EVENT, GenAISpan
 from collector.model.span import LogRecord
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import first_name, name_of, parse_any

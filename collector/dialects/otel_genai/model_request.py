@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from collector.dialects.otel_genai.span_events import messages_in_events
 from collector.model import semconv
-from collector.model.genai_span import CONVENTIONS, GenAISpan, model_span_of
+from collector.model.from_span import model_span_of
+from collector.model.genai_span import CONVENTIONS, GenAISpan
 from collector.model.span import Span
 from collector.payloads.history import calls_in_history
 from collector.payloads.messages import tool_call_parts

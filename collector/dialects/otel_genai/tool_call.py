@@ -8,17 +8,8 @@ from typing import Any, Final
 
 from collector.dialects.otel_genai.span_events import event_value
 from collector.model import semconv
-from collector.model.genai_span import (
-    CONVENTIONS,
-    IGNORED,
-    TOOL,
-    GenAISpan,
-    doubt_failure,
-    doubt_start,
-    genai_span_of,
-    set_raised,
-    set_words_of_failure,
-)
+from collector.model.from_span import doubt_failure, doubt_start, genai_span_of, set_raised, set_words_of_failure
+from collector.model.genai_span import CONVENTIONS, IGNORED, TOOL, GenAISpan
 from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, is_returned_error, parameters_of
 from collector.payloads.messages import tool_call_parts

@@ -1,4 +1,4 @@
-"""What is read from every span, whatever its dialect."""
+"""What is kept of a GenAI span, and of conversations that grow."""
 
 from __future__ import annotations
 
@@ -12,60 +12,10 @@ import pytest
 from collector import dialects
 from collector.assembly.sizes import span_bytes
 from collector.assembly.trace import Trace
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.span import Span
-from collector.model.span_copies import fill_missing
 from collector.payloads.values import MAX_TEXT
-from tests.builders import EPOCH, MS, agent_span, model_span, result, span, tool_span, user
-
-
-def test_ids_times_and_resource() -> None:
-    made = span("x", 2, 1, at=5, lasting=3)
-    genai_span = genai_span_of(made, Role.TOOL, "test")
-    assert (genai_span.span_id, genai_span.parent_span_id) == (made.span_id, made.parent_span_id)
-    assert (genai_span.start_ns, genai_span.end_ns) == (EPOCH + 5 * MS, EPOCH + 8 * MS)
-    assert genai_span.resource is made.resource
-
-
-@pytest.mark.parametrize(
-    ("remote", "kind", "expected"),
-    [(True, 1, True), (False, 2, False), (None, 2, True), (None, 5, True), (None, 1, False), (None, 3, False)],
-)
-def test_a_remote_parent_is_known_by_flags_or_else_by_the_kind(remote: bool | None, kind: int, expected: bool) -> None:
-    assert genai_span_of(span(remote=remote, kind=kind), Role.OTHER, "test").remote_parent is expected
-
-
-def test_a_refusal_is_known_by_the_status_or_the_exception() -> None:
-    words = "MCP error -32602: Tool x not found"
-    assert genai_span_of(span(status=2, message=words), Role.TOOL, "test").refusal
-    assert genai_span_of(
-        span(status=2, events=[("exception", {"exception.message": words})]), Role.TOOL, "test"
-    ).refusal
-    assert not genai_span_of(span(status=2, message="declined"), Role.TOOL, "test").refusal
-
-
-def test_only_missing_fields_are_filled() -> None:
-    mine, other = (genai_span_of(span(number=2, parent=1), Role.TOOL, name) for name in ("mine", "other"))
-    mine.name, other.name, other.call_id, other.status = "a", "b", "c1", "error"
-    fill_missing(mine, other)
-    assert (mine.name, mine.call_id, mine.status, mine.dialect) == ("a", "c1", "error", "mine")
-
-
-def test_what_may_have_failed_is_no_success_for_the_status_of_its_span() -> None:
-    mine, other = (genai_span_of(span(number=2, parent=1), Role.TOOL, name) for name in ("mine", "other"))
-    mine.tracing, other.status, other.name = "told", "ok", "a"
-    fill_missing(mine, other)
-    assert (mine.name, mine.status) == ("a", "unset")
-
-
-def test_context_attributes_are_short_plain_values() -> None:
-    assert context_attributes(
-        span(attributes={"a": "x", "b": True, "c": 1.5, "d": "x" * 600, "e": ["x"], "f": None, "g": b"x"})
-    ) == {
-        "a": "x",
-        "b": True,
-        "c": 1.5,
-    }
+from tests.builders import agent_span, model_span, result, span, tool_span, user
 
 
 def test_a_genai_span_is_small() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector.model.genai_span import AGENT, genai_span_of
+from collector.model.from_span import genai_span_of
+from collector.model.genai_span import AGENT
 from collector.model.graphs import note_graph
 from tests.builders import span
 
