@@ -27,7 +27,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerPro
 
 from collector.config.yaml_documents import rule_paths
 from collector.offline.score import score_files, score_requests
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.runs.explained import explained, tried_lines
 from collector.scoring.rule_files import LoadedRules, load_rules
 from collector.scoring.select_and_score import verdict_of_run

@@ -12,7 +12,8 @@ from collector.assembly.due import Due
 from collector.assembly.trace import Trace, TraceState
 from collector.clock import Clock
 from collector.model.past import Past
-from collector.reconstruction.reconstruct import ContextSettings, Run, is_awaited, rebuild
+from collector.reconstruction.reconstruct import ContextSettings, is_awaited, rebuild
+from collector.reconstruction.run import Run
 from collector.reconstruction.turns import awaited_span, next_turn, past_of
 from collector.results.results import EnvelopedItems, Results
 from collector.scoring.conversations import collect

@@ -12,7 +12,8 @@ from collector.config.loading import load_config
 from collector.config.model import Config
 from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
-from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct
+from collector.reconstruction.reconstruct import ContextSettings, reconstruct
+from collector.reconstruction.run import Run
 from collector.scoring.rule_files import LoadedRules
 from scorers import RuleSet
 

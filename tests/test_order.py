@@ -26,7 +26,7 @@ from collector.offline.score import score_files
 from collector.otlp import lazy
 from collector.otlp.structure import Envelope
 from collector.receivers.otlp_file import read_set, trace_sets
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.scoring.verdict import Verdict
 from collector.service.service import Service
 from tests import recorded

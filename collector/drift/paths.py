@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Final
 
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from scorers.quoting import printable
 
 Path = tuple[tuple[str, bool, int], ...]

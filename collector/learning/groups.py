@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from collector.learning.text_shapes import MAX_TEXT
 from collector.learning.values import Values
 from collector.learning.variants import Variant, variant_of
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from scorers.doubts import is_open
 from scorers.trajectory import ToolCall
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from collector.errors import RightcallError
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from scorers.quoting import shorten
 from scorers.rules.names import exactly
 

@@ -9,7 +9,7 @@ from collector.offline.parts import Request
 from collector.offline.progress import Progress
 from collector.offline.scorer import Scorer
 from collector.offline.stream import Evaluation, Lists
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.runs.explained import closest_rule
 from collector.runs.rows import Row, row_of
 from collector.scoring.rule_files import LoadedRules

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Final
 
 from collector.checkpoints import checkpoint
-from collector.model.genai_span import AGENT, GenAISpan
+from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.offered_tools import Fit
-from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus
 from collector.payloads.values import Arguments, parse_any
 from collector.reconstruction.call_history import CallHistory
 from collector.reconstruction.drafts import BROKEN, ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns, is_broken
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
-from scorers.trajectory import Status
+from collector.reconstruction.weighing import NOT_TAKEN, Shown, weigh
 
 _OPEN_ANSWERS: Final = {
     "part": "of the answer that holds it a part was received, and nothing of what came of that",
     "turns": "the client calls functions itself, and may have left this one when it had reached its limit",
 }
 """Of requests that tell of no results: why a call of the answer may not have run."""
-_HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 
 
 def accept_repeated(calls: Sequence[DraftCall]) -> None:
@@ -85,7 +82,7 @@ def calls_without_span(
     for child in run.children:
         if child.anchor is not None and child.started_by is None:
             agents.setdefault(child.anchor.name, deque()).append(child.anchor)
-    shown: _Shown | None = None
+    shown: Shown | None = None
     for request in requests:
         if request.execution is not None:
             # A call that succeeded needs no look into the inputs, which would have to be parsed.
@@ -99,7 +96,7 @@ def calls_without_span(
                 and _is_told_of_no_failure(models, _following(models, starts, request.model))
             ):
                 status = "ok"
-            is_misfit = request.fit in _NOT_TAKEN or is_broken(request.arguments_text)
+            is_misfit = request.fit in NOT_TAKEN or is_broken(request.arguments_text)
             _apply_result(made, status, is_misfit=is_misfit)
             continue
         following = _following(models, starts, request.model)
@@ -115,7 +112,7 @@ def calls_without_span(
             agent = named.popleft()
             call.start_ns, call.status = begin_ns(agent), agent.status
         else:
-            shown = shown or _Shown(run, requests)
+            shown = shown or Shown(run, requests)
             _apply_messages(call, request, history, shown, answer)
         checkpoint()
         yield call
@@ -132,7 +129,7 @@ def _called_in_code(agent: GenAISpan) -> DraftCall:
 
 
 def _apply_messages(
-    call: DraftCall, request: RequestedCall, history: CallHistory, shown: _Shown, answer: GenAISpan | None
+    call: DraftCall, request: RequestedCall, history: CallHistory, shown: Shown, answer: GenAISpan | None
 ) -> None:
     """Decide by what the messages say of a call whether it ran."""
     if request.provided is not None:
@@ -144,7 +141,7 @@ def _apply_messages(
     ):
         call.executed, call.known_by = False, "request"
         return
-    _weigh(call, shown, request, status, answer)
+    weigh(call, shown, request, status, answer)
     _apply_fit(call, request.fit)
     if call.executed and call.doubt is None and call.known_by == "request" and history.is_left_out(request):
         call.executed = False
@@ -264,137 +261,3 @@ def _latest_start(request: RequestedCall, models: Sequence[GenAISpan], following
         return request.model.start_ns if request.turn >= 0 else 0
     end_ns = request.model.end_ns
     return min(end_ns, models[following].start_ns) if following < len(models) else end_ns
-
-
-_NOT_TAKEN: Final = ("misfit", "unknown")
-"""Of a call that the tools do not take which the model was offered."""
-
-
-class _Shown:
-    """What the spans of the run's calls tell of those that have none: worked out once, for a run may have thousands of both."""
-
-    def __init__(self, run: RunSpans, requests: Iterable[RequestedCall]) -> None:
-        self.run = run
-        self.names = {spans[0].name for spans in run.executions}
-        self.is_lossy = bool(run.executions) and all(spans[0].tracing == "lossy" for spans in run.executions)
-        """Whether a call that fails leaves no span."""
-        self.awaited = _awaited_turn(run, requests)
-        """The turn with the call for which the run waits when it ends: none of its calls ran without a span."""
-
-
-def _awaited_turn(run: RunSpans, requests: Iterable[RequestedCall]) -> int | None:
-    call_id = None if run.anchor is None else run.anchor.call_id
-    turns = (request.turn for request in requests if request.id == call_id)
-    return None if call_id is None else max(turns, default=None)
-
-
-def _weigh(
-    call: DraftCall, shown: _Shown, request: RequestedCall, result: ResultStatus | None, answer: GenAISpan | None
-) -> None:
-    """Decide by what the messages say of this call, not of others, whether it ran. ``answer`` is the next model request."""
-    answered = answer is not None or not request.is_recorded
-    run = shown.run
-    all_have_spans = run.has_spans_of_all or request.model.tracing == "complete"
-    is_of_graph = request.model.tracing == "graph" and not run.nameless
-    tools_have_spans = all_have_spans or bool(run.executions) or is_of_graph
-    is_handoff = _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
-    if _is_refused(request, result, shown, answered=answered, tools_have_spans=tools_have_spans):
-        result = "refused"
-    call.known_by = "request" if result is None or result == "refused" else "result"
-    # The surest evidence first: what messages say of this call, then whether tools leave spans, then how the run ended.
-    if result == "refused":
-        call.executed = False
-    elif is_handoff and not all_have_spans and (tools_have_spans or not call.arguments):
-        _weigh_handoff(call, result, tools_have_spans=tools_have_spans)
-    elif result == "unclear":
-        call.status = "error"  # if it ran at all
-        call.doubt_execution("the messages tell of a failure or of a denial")
-    elif result is not None:
-        call.status = _told_status(result, request.model, is_lossy=shown.is_lossy)
-        _doubt_told(call, shown, tools_have_spans=tools_have_spans)
-    elif answered:
-        # Which calls the results that it was told are of is not known, but none of them reads like a failure.
-        is_fine = answer is not None and answer.tool_results == () and not tools_have_spans
-        call.status = "ok" if is_fine else "unset"
-        _weigh_without_result(call, shown, request, tools_have_spans=tools_have_spans)
-    elif tools_have_spans:
-        call.executed = "missing_anchor" in run.incomplete
-        if call.executed or is_handoff or call.name in shown.names or _may_have_failed_the_run(call, run):
-            call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
-        # The provider may run tools of its own, of which it alone knows the parameters, and answers when they have returned.
-        elif request.model.finish == "other" and request.fit not in ("fits", "misfit"):
-            call.doubt_execution("the model's answer holds it, and ended all the same")
-    elif run.anchor is None or run.anchor.status == "error":
-        _weigh_interrupted(call, run)
-    elif request.turn > 0 or run.anchor.role is AGENT or run.anchor.tracing == "graph":
-        call.doubt_execution("the model asked for it last, and was told no result")
-
-
-def _told_status(result: ResultStatus, model: GenAISpan, *, is_lossy: bool) -> Status:
-    """Without the flag of a failure the words of a result may be a tool's of either, unless only failures leave no span."""
-    if (result == "open" and not is_lossy) or (result == "ok" and model.tracing == "lossy"):
-        return "unset"
-    return "ok" if result == "ok" else "error"
-
-
-def _weigh_interrupted(call: DraftCall, run: RunSpans) -> None:
-    """The run ended before the model was asked again, and with an error: perhaps with that which refused the call."""
-    call.executed = False
-    if run.anchor is None or _may_have_failed_the_run(call, run):
-        call.doubt_execution("the run was interrupted after the model asked for it")
-
-
-def _is_refused(
-    request: RequestedCall, result: ResultStatus | None, shown: _Shown, *, answered: bool, tools_have_spans: bool
-) -> bool:
-    """Whether no tool that was offered takes a call, and what is known of it agrees that it was refused: the words that the
-    model was told, or that a call which ran would have left a span.
-    """
-    if request.fit == "output":  # the framework answers: that it has the output, or what is wrong with that
-        return tools_have_spans
-    if request.fit not in _NOT_TAKEN and not is_broken(request.arguments_text):
-        return False
-    has_no_span = answered and tools_have_spans and not shown.is_lossy
-    return result == "unclear" or (has_no_span and result in (None, "error", "open"))
-
-
-def _doubt_told(call: DraftCall, shown: _Shown, *, tools_have_spans: bool) -> None:
-    """Doubt a call of which the model was told a result, where a span would show it if it ran."""
-    if call.status == "ok" and shown.is_lossy:
-        call.status = "error"  # if it ran at all
-        call.doubt_execution("only calls that fail, or never run, leave no span")
-    elif call.status == "ok" and tools_have_spans:
-        call.status = "unset"  # its span would tell: in the words of a tool a failure may read like any other result
-    elif call.status == "error" and tools_have_spans and not shown.is_lossy:
-        call.doubt_execution("the messages tell of a failure, and no span shows whether the tool ran")
-
-
-def _weigh_handoff(call: DraftCall, result: ResultStatus | None, *, tools_have_spans: bool) -> None:
-    """A framework hands over without a tool, and tools that do that leave spans where others do."""
-    call.executed = not tools_have_spans
-    if call.executed and result in ("ok", "error"):
-        call.status = result
-    if call.executed or call.arguments:
-        call.doubt_execution("it hands over to another agent, and nothing tells whether a tool does that")
-
-
-def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
-    """Whether the run ended with an error that may be the call's: not with the refusal of a call that never ran."""
-    anchor = run.anchor
-    return anchor is not None and anchor.status == "error" and refuses(anchor.refusal, call.name) != "yes"
-
-
-def _weigh_without_result(call: DraftCall, shown: _Shown, request: RequestedCall, *, tools_have_spans: bool) -> None:
-    """The model was asked again, and no result that it was told is known to be of this call."""
-    anchor = shown.run.anchor
-    if not tools_have_spans:
-        if anchor is not None and anchor.status == "error":
-            call.doubt_execution("the run failed, and nothing tells what the model was told of it")
-    elif shown.is_lossy:
-        call.executed = request.result_status == "error" or call.name in shown.names
-        call.status = "error"  # if it ran: that is why there is no span
-        if not call.executed:
-            call.doubt_execution("no span shows it, nor any other call of its tool")
-    else:
-        call.executed = False
-        call.doubt_execution("its span was not seen, nor its result")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collector.payloads.flattened_attributes import unflatten
 from collector.payloads.response import response_text
 from collector.payloads.tool_definitions import tool_definitions
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from scorers.judged.judge import JudgedRun
 
 

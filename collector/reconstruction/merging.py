@@ -25,7 +25,7 @@ from collector.reconstruction.calls_without_span import (
 )
 from collector.reconstruction.dispatchers import without_dispatchers
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
-from collector.reconstruction.duplicates import without_steps
+from collector.reconstruction.duplicate_calls import without_steps
 from collector.reconstruction.executions import doubt_unparsed, merged_execution
 from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.matching import CLASSES, assign_responses, match

@@ -14,8 +14,10 @@ from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.drafts import RunSpans, latest_start
-from collector.reconstruction.duplicates import SeenBy, absorb_calls, absorb_models
+from collector.reconstruction.duplicate_calls import absorb_calls
+from collector.reconstruction.duplicate_runs import absorb_models
 from collector.reconstruction.known_calls import CallIds, Owners
+from collector.reconstruction.pairs import SeenBy
 from collector.reconstruction.tool_names import is_same_tool
 
 MAX_OWNERS_COMPARED: Final = 100_000

@@ -20,12 +20,8 @@ from collector.model.span_copies import copy_of
 from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.drafts import RunSpans, by_start
-from collector.reconstruction.duplicates import (
-    is_nested_call,
-    merge_repeated_calls,
-    without_repeated_models,
-    without_steps,
-)
+from collector.reconstruction.duplicate_calls import is_nested_call, merge_repeated_calls, without_steps
+from collector.reconstruction.duplicate_runs import without_repeated_models
 from collector.reconstruction.idle_runs import without_handoffs, without_workflows
 from collector.reconstruction.ownership import adopt, dispute_served, reclaim, take_from_callers
 from collector.reconstruction.united_runs import united

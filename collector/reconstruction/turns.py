@@ -14,7 +14,8 @@ from collector.model.genai_span import AGENT, EVENT, MODEL, TOOL, GenAISpan
 from collector.model.past import Past
 from collector.reconstruction.context import ContextSettings
 from collector.reconstruction.known_calls import begins_with_results
-from collector.reconstruction.reconstruct import Rebuilt, Run, rebuild
+from collector.reconstruction.reconstruct import Rebuilt, rebuild
+from collector.reconstruction.run import Run
 
 MAX_UNSEEN: Final = 16
 """How many parents that were not received are remembered of finished runs; where there are more, all is rebuilt."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from collector.reconstruction.drafts import RunSpans, by_start, latest_start
-from collector.reconstruction.duplicates import repeated_runs
+from collector.reconstruction.duplicate_runs import repeated_runs
 from collector.reconstruction.ownership import join
 
 MAX_WRAPPERS: Final = 64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.runs.rows import Row
 from scorers.trajectory import Doubt, ToolCall, Trajectory
 

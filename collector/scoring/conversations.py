@@ -17,7 +17,7 @@ from collector.assembly.trace import Trace
 from collector.model.genai_span import Content, Told
 from collector.model.semconv import SERVICE_NAMESPACE
 from collector.reconstruction.judged_run import final_response
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.scoring.select_and_score import Scored, arguments_to_embed, tenant_of, verdicts_of_conversation
 from collector.scoring.verdict import Verdict
 from scorers import Doubt, FoundIntent, RuleSet, ToolCall, Trajectory

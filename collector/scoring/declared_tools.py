@@ -9,7 +9,7 @@ from typing import Any, Final
 from collector.checkpoints import checkpoint
 from collector.payloads.flattened_attributes import unflatten
 from collector.payloads.tool_definitions import MAX_TOOLS, tool_definitions
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.reconstruction.tool_names import is_prefixed
 from scorers.judged.judge import ToolDefinition
 

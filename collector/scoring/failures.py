@@ -10,7 +10,7 @@ from typing import Final
 from collector.assembly.conversations import Conversation
 from collector.assembly.trace import Trace
 from collector.model.genai_span import Role
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.scoring.verdict import Verdict
 from scorers import Evaluation, Trajectory, error_score
 from scorers.conformance.scorer import NAME, VERSION

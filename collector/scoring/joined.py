@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from collector.model.genai_span import NOTHING_HIDDEN, Content
-from collector.reconstruction.reconstruct import Run, join_runs
+from collector.reconstruction.reconstruct import join_runs
+from collector.reconstruction.run import Run
 
 
 def outermost(runs: Sequence[Run]) -> Run:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 from collector.byte_cache import ByteCache
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from scorers import Evaluation
 
 MAX_KINDS_BYTES: Final = 8 << 20

@@ -8,7 +8,7 @@ from typing import Final
 
 from collector.assembly.trace import Trace
 from collector.model.genai_span import AGENT
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 
 NO_PARTS: Final[Mapping[bytes, Sequence[bytes]]] = MappingProxyType({})
 """What `parts_of` returns for nearly all traces."""

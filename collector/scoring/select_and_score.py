@@ -16,7 +16,7 @@ from collector.assembly.gaps import Gaps
 from collector.assembly.trace import Given, Trace
 from collector.checkpoints import checkpoint
 from collector.model import semconv
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.scoring.declared_tools import declared_tools
 from collector.scoring.failures import anchor_of, failed_run
 from collector.scoring.joined import join, outermost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.scoring.kinds import Kind, kind_of
 from scorers import CompiledRule, Evaluation
 from scorers.conformance.difference import Difference

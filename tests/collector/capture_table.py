@@ -15,7 +15,7 @@ from pathlib import Path
 
 from collector.offline.score import score_files
 from collector.reconstruction.judged_run import judged_run
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.scoring.rule_files import LoadedRules
 from scorers import load_rules
 from tests import marked, recorded

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from scorers.trajectory import ToolCall
 
 NO_CONTENT = ("nocontent", "noio")

@@ -12,7 +12,7 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.assembly import assembler
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.scoring import embeddings
 from collector.scoring.select_and_score import Scoring
 from collector.trace_evaluation import LARGE_BYTES, LARGE_SPANS

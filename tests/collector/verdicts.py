@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.scoring.verdict import Verdict
 from scorers import Doubt, Evaluation, Outcome, Score, ToolCall, Trajectory
 from scorers.trajectory import DoubtName

@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from tests.builders import called, doubts, run_of, runs_of, span
 
 SCOPE = "llamaindex.opentelemetry.tracer"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from collector.learning.groups import Observations
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from scorers import Doubt, ToolCall, Trajectory
 
 Call = str | tuple[str, Mapping[str, Any] | None]

@@ -16,7 +16,7 @@ from collector.model.genai_span import Content
 from collector.offline.score import score_files
 from collector.payloads.flattened_attributes import FlattenedAttributes
 from collector.reconstruction.judged_run import judged_run
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.scoring.rule_files import LoadedRules
 from scorers import load_rules
 from scorers.judged.judge import JudgedRun

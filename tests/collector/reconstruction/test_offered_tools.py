@@ -10,7 +10,7 @@ import pytest
 from collector.payloads.refusals import find_refusal
 from collector.reconstruction.calls_without_span import accept_repeated
 from collector.reconstruction.drafts import DraftCall
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from scorers.trajectory import DoubtName
 from tests.builders import agent_span, called, doubts, log, model_span, result, run_of, span, tool_span
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from collector import dialects
 from collector.dialects import ATTRIBUTES, DIALECTS
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
-from collector.reconstruction.reconstruct import ContextSettings, Run, join_runs, reconstruct
+from collector.reconstruction.reconstruct import ContextSettings, join_runs, reconstruct
+from collector.reconstruction.run import Run
 from tests.builders import (
     TRACE,
     agent_span,

@@ -15,7 +15,7 @@ from collector.assembly.trace import Given, Trace
 from collector.model.genai_span import Content
 from collector.otlp.structure import Envelope
 from collector.reconstruction.judged_run import judged_run
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.scoring.conversations import collect, conversations_of, read, restore, write
 from collector.scoring.select_and_score import Scored
 from collector.scoring.verdict import Verdict

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.otlp.annotate import annotate
-from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.run import Run
 from collector.results.evaluation_events import evaluation_events
 from collector.results.span_attributes import annotations_of, span_attributes
 from collector.results.verdict_counter import VerdictCounter

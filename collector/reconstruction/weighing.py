@@ -1,0 +1,148 @@
+"""Whether one call that a model requested and no span shows ran: what the messages say of it, weighed against the spans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from collector.model.genai_span import AGENT, GenAISpan
+from collector.payloads.refusals import refuses
+from collector.payloads.tool_results import ResultStatus
+from collector.reconstruction.drafts import DraftCall, RunSpans, is_broken
+from collector.reconstruction.requested_calls import RequestedCall
+from scorers.trajectory import Status
+
+_HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
+NOT_TAKEN: Final = ("misfit", "unknown")
+"""Of a call that the tools do not take which the model was offered."""
+
+
+class Shown:
+    """What the spans of the run's calls tell of those that have none: worked out once, for a run may have thousands of both."""
+
+    def __init__(self, run: RunSpans, requests: Iterable[RequestedCall]) -> None:
+        self.run = run
+        self.names = {spans[0].name for spans in run.executions}
+        self.is_lossy = bool(run.executions) and all(spans[0].tracing == "lossy" for spans in run.executions)
+        """Whether a call that fails leaves no span."""
+        self.awaited = _awaited_turn(run, requests)
+        """The turn with the call for which the run waits when it ends: none of its calls ran without a span."""
+
+
+def _awaited_turn(run: RunSpans, requests: Iterable[RequestedCall]) -> int | None:
+    call_id = None if run.anchor is None else run.anchor.call_id
+    turns = (request.turn for request in requests if request.id == call_id)
+    return None if call_id is None else max(turns, default=None)
+
+
+def weigh(
+    call: DraftCall, shown: Shown, request: RequestedCall, result: ResultStatus | None, answer: GenAISpan | None
+) -> None:
+    """Decide by what the messages say of this call, not of others, whether it ran. ``answer`` is the next model request."""
+    answered = answer is not None or not request.is_recorded
+    run = shown.run
+    all_have_spans = run.has_spans_of_all or request.model.tracing == "complete"
+    is_of_graph = request.model.tracing == "graph" and not run.nameless
+    tools_have_spans = all_have_spans or bool(run.executions) or is_of_graph
+    is_handoff = _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
+    if _is_refused(request, result, shown, answered=answered, tools_have_spans=tools_have_spans):
+        result = "refused"
+    call.known_by = "request" if result is None or result == "refused" else "result"
+    # The surest evidence first: what messages say of this call, then whether tools leave spans, then how the run ended.
+    if result == "refused":
+        call.executed = False
+    elif is_handoff and not all_have_spans and (tools_have_spans or not call.arguments):
+        _weigh_handoff(call, result, tools_have_spans=tools_have_spans)
+    elif result == "unclear":
+        call.status = "error"  # if it ran at all
+        call.doubt_execution("the messages tell of a failure or of a denial")
+    elif result is not None:
+        call.status = _told_status(result, request.model, is_lossy=shown.is_lossy)
+        _doubt_told(call, shown, tools_have_spans=tools_have_spans)
+    elif answered:
+        # Which calls the results that it was told are of is not known, but none of them reads like a failure.
+        is_fine = answer is not None and answer.tool_results == () and not tools_have_spans
+        call.status = "ok" if is_fine else "unset"
+        _weigh_without_result(call, shown, request, tools_have_spans=tools_have_spans)
+    elif tools_have_spans:
+        call.executed = "missing_anchor" in run.incomplete
+        if call.executed or is_handoff or call.name in shown.names or _may_have_failed_the_run(call, run):
+            call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
+        # The provider may run tools of its own, of which it alone knows the parameters, and answers when they have returned.
+        elif request.model.finish == "other" and request.fit not in ("fits", "misfit"):
+            call.doubt_execution("the model's answer holds it, and ended all the same")
+    elif run.anchor is None or run.anchor.status == "error":
+        _weigh_interrupted(call, run)
+    elif request.turn > 0 or run.anchor.role is AGENT or run.anchor.tracing == "graph":
+        call.doubt_execution("the model asked for it last, and was told no result")
+
+
+def _told_status(result: ResultStatus, model: GenAISpan, *, is_lossy: bool) -> Status:
+    """Without the flag of a failure the words of a result may be a tool's of either, unless only failures leave no span."""
+    if (result == "open" and not is_lossy) or (result == "ok" and model.tracing == "lossy"):
+        return "unset"
+    return "ok" if result == "ok" else "error"
+
+
+def _weigh_interrupted(call: DraftCall, run: RunSpans) -> None:
+    """The run ended before the model was asked again, and with an error: perhaps with that which refused the call."""
+    call.executed = False
+    if run.anchor is None or _may_have_failed_the_run(call, run):
+        call.doubt_execution("the run was interrupted after the model asked for it")
+
+
+def _is_refused(
+    request: RequestedCall, result: ResultStatus | None, shown: Shown, *, answered: bool, tools_have_spans: bool
+) -> bool:
+    """Whether no tool that was offered takes a call, and what is known of it agrees that it was refused: the words that the
+    model was told, or that a call which ran would have left a span.
+    """
+    if request.fit == "output":  # the framework answers: that it has the output, or what is wrong with that
+        return tools_have_spans
+    if request.fit not in NOT_TAKEN and not is_broken(request.arguments_text):
+        return False
+    has_no_span = answered and tools_have_spans and not shown.is_lossy
+    return result == "unclear" or (has_no_span and result in (None, "error", "open"))
+
+
+def _doubt_told(call: DraftCall, shown: Shown, *, tools_have_spans: bool) -> None:
+    """Doubt a call of which the model was told a result, where a span would show it if it ran."""
+    if call.status == "ok" and shown.is_lossy:
+        call.status = "error"  # if it ran at all
+        call.doubt_execution("only calls that fail, or never run, leave no span")
+    elif call.status == "ok" and tools_have_spans:
+        call.status = "unset"  # its span would tell: in the words of a tool a failure may read like any other result
+    elif call.status == "error" and tools_have_spans and not shown.is_lossy:
+        call.doubt_execution("the messages tell of a failure, and no span shows whether the tool ran")
+
+
+def _weigh_handoff(call: DraftCall, result: ResultStatus | None, *, tools_have_spans: bool) -> None:
+    """A framework hands over without a tool, and tools that do that leave spans where others do."""
+    call.executed = not tools_have_spans
+    if call.executed and result in ("ok", "error"):
+        call.status = result
+    if call.executed or call.arguments:
+        call.doubt_execution("it hands over to another agent, and nothing tells whether a tool does that")
+
+
+def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
+    """Whether the run ended with an error that may be the call's: not with the refusal of a call that never ran."""
+    anchor = run.anchor
+    return anchor is not None and anchor.status == "error" and refuses(anchor.refusal, call.name) != "yes"
+
+
+def _weigh_without_result(call: DraftCall, shown: Shown, request: RequestedCall, *, tools_have_spans: bool) -> None:
+    """The model was asked again, and no result that it was told is known to be of this call."""
+    anchor = shown.run.anchor
+    if not tools_have_spans:
+        if anchor is not None and anchor.status == "error":
+            call.doubt_execution("the run failed, and nothing tells what the model was told of it")
+    elif shown.is_lossy:
+        call.executed = request.result_status == "error" or call.name in shown.names
+        call.status = "error"  # if it ran: that is why there is no span
+        if not call.executed:
+            call.doubt_execution("no span shows it, nor any other call of its tool")
+    else:
+        call.executed = False
+        call.doubt_execution("its span was not seen, nor its result")
