@@ -35,14 +35,14 @@ _OPENAI_AGENTS: Final = ".openai_agents"
 _LOGFIRE_CLAUDE: Final = "logfire.claude_agent_sdk"
 """It begins the span of a call before anybody may allow that, and ends it with a result or an error, or with the run."""
 _GOOGLE_GENAI: Final = "opentelemetry.instrumentation.google_genai"
-AI_SDK: Final = "gen_ai"
+AI_SDK_7: Final = "gen_ai"
 """The scope of Vercel's AI SDK 7."""
 _TOOL_TYPE, _OF_PROVIDER = "gen_ai.tool.type", "extension"
 """Of Vercel's AI SDK 7: a provider's tool has its result in the answer that calls it, but where it waits for an approval."""
 _GENERAL: Final = ("tool_error", "_OTHER")
 """Types of errors that say no more than that there was one."""
 _TELL_RESULTS: Final = (
-    AI_SDK, "agent_framework", "opentelemetry.instrumentation.ag2", "opentelemetry.instrumentation.genai.llama_index",
+    AI_SDK_7, "agent_framework", "opentelemetry.instrumentation.ag2", "opentelemetry.instrumentation.genai.llama_index",
 )  # fmt: skip
 """They record what each call returned whose arguments they record, and leave the status of one that was cancelled as it is,
 or in LlamaIndex of one that ended to wait for a human."""
@@ -162,7 +162,7 @@ def _lacks_result(call: GenAISpan, span: Span) -> bool:
     return (
         scope.endswith(_OPENAI_AGENTS)
         or scope == _LOGFIRE_CLAUDE
-        or (scope == AI_SDK and span.attributes.get(_TOOL_TYPE) == _OF_PROVIDER)
+        or (scope == AI_SDK_7 and span.attributes.get(_TOOL_TYPE) == _OF_PROVIDER)
     )
 
 
