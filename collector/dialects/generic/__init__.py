@@ -262,7 +262,7 @@ def _read_model(span: Span, values: Values, transcript: Transcript | None = None
     return genai_span
 
 
-MARKERS: Final = (
+MARKERS: Final[tuple[bytes, ...]] = (
     MARKER,
     b"tool", b"Tool", b"TOOL", b"function_call", b"llm", b"LLM", b"span.type", b"span_type", b"agent.name", b"agent_name",
     b"chat_completion", b"functionCall", b"function.invocation", b"invoke_agent", b"run_agent", b"agent_run", b"agent.run",
@@ -276,7 +276,7 @@ MARKERS: Final = (
 )  # fmt: skip
 """Every span that this dialect reads contains one of these, unless it contains a marker of another."""
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=BY_SHAPE,
     keys=(),
     read_span=read_span,

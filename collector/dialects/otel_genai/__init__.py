@@ -144,7 +144,7 @@ def is_copied(field: CopiedField, text: str) -> bool:
     return 0 < len(text) <= MAX_NAME and text[0] != "<"
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=CONVENTIONS,
     keys=(semconv.OPERATION_NAME,),
     read_span=read_span,
