@@ -34,7 +34,6 @@ from collector.errors import ConfigError
 from collector.storage import database
 from collector.storage.compression import size_of
 from collector.storage.condensing import condense
-from collector.storage.database import connect, damage_error, is_damage
 from collector.storage.mark import Attempts, Mark
 from collector.storage.quarantine import Quarantine, aside
 from collector.storage.rows import (
@@ -94,7 +93,7 @@ class SpoolFile:
         try:
             return self._connect()
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            if not is_damage(error):
+            if not database.is_damage(error):
                 raise ConfigError(_reason(self._path, error)) from None
             return self._begin_anew(str(error))
 
@@ -111,11 +110,11 @@ class SpoolFile:
         return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = connect(self._path, fsync=self._fsync)
+        connection = database.connect(self._path, fsync=self._fsync)
         try:
             found = connection.execute("SELECT number FROM commits").fetchall()
             if len(found) != 1 or type(found[0][0]) is not int or not 0 <= found[0][0] < _MAX_ID:
-                raise damage_error("the number of the last commit is unknown")
+                raise database.damage_error("the number of the last commit is unknown")
             self._commits = found[0][0]
             self._last = max(
                 connection.execute(f"SELECT max(id) FROM {table} WHERE id < {_MAX_ID}").fetchone()[0] or 0  # noqa: S608 - our own names
@@ -136,7 +135,7 @@ class SpoolFile:
             (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
             damage = None if found == "ok" else str(found)
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            if not is_damage(error):
+            if not database.is_damage(error):
                 raise
             damage = str(error)
         if damage is not None:
