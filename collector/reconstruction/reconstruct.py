@@ -20,11 +20,10 @@ from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps, contradicting_clocks
-from collector.reconstruction.run import Run
+from collector.reconstruction.run import AGREEING, Run
 from collector.reconstruction.runs import group_runs
 from scorers.trajectory import Doubt, ToolCall, Trajectory
 
-_AGREEING = frozenset[frozenset[object]]()
 __all__ = ["ContextSettings", "Rebuilt", "is_awaited", "join_runs", "rebuild", "reconstruct"]
 
 
@@ -121,7 +120,7 @@ def _wrong_clocks(
             inner += calls
             break
     if not inner:  # nearly always: one process, one clock
-        return _AGREEING
+        return AGREEING
     enclosing = (
         (span, next(ancestry.iter_ancestors(span.span_id), None)) for span in inner if span.span_id is not None
     )

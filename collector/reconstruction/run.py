@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from collector.model.genai_span import NOTHING_HIDDEN, Content, Told
 from collector.model.span import Resource
 from scorers.rules.intents import FoundIntent
 from scorers.trajectory import Trajectory
 
-_AGREEING = frozenset[frozenset[object]]()
+AGREEING: Final = frozenset[frozenset[object]]()
+"""The wrong clocks of nearly all runs."""
 
 
 @dataclass(slots=True, init=False)
@@ -77,7 +78,7 @@ class Run:
         found_intent: FoundIntent | None = None,
         contents: Sequence[Content] = (),
         call_resources: Sequence[Resource | None] = (),
-        wrong_clocks: frozenset[frozenset[object]] = _AGREEING,
+        wrong_clocks: frozenset[frozenset[object]] = AGREEING,
         is_below_missing: bool = False,
         scope: str = "",
         hidden: frozenset[Told] = NOTHING_HIDDEN,
