@@ -50,6 +50,10 @@ _AGENT_CLASS: Final = re.compile(r"Agent\.workflow$")  # LlamaIndex: the class, 
 # They never end the span of a tool that raises, so it is never exported.
 _LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.instrumentation.llamaindex"})
 _LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
+_DECORATORS: Final = "traceloop.tracer"
+_SILENT_SCOPES: Final = (_LANGCHAIN, _DECORATORS)
+"""Scopes whose spans may end well, and without an output, though the tool failed: of LangChain's 0.33 records neither failures
+nor interrupts, and the SDK's decorators not that a function was cancelled."""
 _HAYSTACK, _REPLIES = "opentelemetry.instrumentation.haystack", "replies"
 """It gives the name of a generator's output for the model's answer (0.62)."""
 _RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')
@@ -115,8 +119,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
     if get(semconv.TOOL_CALL_RESULT, output) is None and (genai_span.status != "error" or genai_span.is_pending):
         genai_span.is_pending = recorded is not None
-        # Of LangChain's tools 0.33 records neither that they failed nor that they were interrupted.
-        if span.scope.name == _LANGCHAIN and _INPUT in span.attributes:
+        if span.scope.name in _SILENT_SCOPES and _INPUT in span.attributes:
             genai_span.tracing = "told"
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(_RESULT_CALL_ID, output)
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)

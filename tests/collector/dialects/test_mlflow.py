@@ -18,7 +18,12 @@ def ml(kind: str, *place: Any, **more: Any) -> Span:
 
 
 def test_a_tool_span() -> None:
-    attributes = {"mlflow.spanInputs": '{"city": "Oslo"}', "tool_call_id": '"c1"', "mlflow.spanFunctionName": '"get"'}
+    attributes = {
+        "mlflow.spanInputs": '{"city": "Oslo"}',
+        "mlflow.spanOutputs": '"sunny"',
+        "tool_call_id": '"c1"',
+        "mlflow.spanFunctionName": '"get"',
+    }
     assert read_tool(ml("TOOL", "get_1", 2, 1, attributes=attributes, status=1)) == (
         "get",
         "c1",
@@ -110,3 +115,34 @@ def test_dspy_names_a_span_after_its_tool() -> None:
     )
     assert (called(run), doubts(run)) == (["get"], [])
     assert read_tool(ml("TOOL", "Tool.set", 2, 1, attributes=attributes))[0] == "Tool.set"  # a name like any other
+
+
+@pytest.mark.parametrize(
+    ("output", "told", "expected"),
+    [
+        ({"mlflow.spanOutputs": "null"}, None, ("ok", [])),
+        ({}, None, ("unset", ["unobserved_results"])),
+        ({}, "sunny", ("ok", [])),
+        ({}, "Error: the tool timed out", ("error", [])),
+    ],
+)
+def test_a_function_that_was_cancelled_leaves_no_output_and_may_have_failed(
+    output: dict[str, str], told: str | None, expected: tuple[str, list[str]]
+) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    asked = {"mlflow.spanOutputs": json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]})}
+    spans = [
+        ml("AGENT", "travel", 1, lasting=100),
+        ml("CHAT_MODEL", "AsyncCompletions", 2, 1, 1, attributes=asked, status=1),
+        ml("TOOL", "get", 3, 1, 20, attributes={"mlflow.spanInputs": "{}"} | output, status=1),
+    ]
+    if told is not None:
+        messages = [message, {"role": "tool", "tool_call_id": "c1", "content": told}]
+        answered = {
+            "mlflow.spanInputs": json.dumps({"messages": messages}),
+            "mlflow.spanOutputs": json.dumps({"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}),
+        }
+        spans.append(ml("CHAT_MODEL", "AsyncCompletions", 4, 1, 40, attributes=answered, status=1))
+    run = run_of(*spans)
+    assert (run.trajectory.calls[0].status, doubts(run)) == expected

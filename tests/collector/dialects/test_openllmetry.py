@@ -451,6 +451,18 @@ def test_a_tool_of_langchain_without_an_output_may_have_failed(output: str | Non
     assert doubts(run) == expected
 
 
+@pytest.mark.parametrize(("output", "expected"), [(None, ["unobserved_results"]), ("null", [])])
+def test_a_decorated_function_that_was_cancelled_leaves_no_output_and_may_have_failed(
+    output: str | None, expected: list[str]
+) -> None:
+    attributes = {"traceloop.entity.name": "get", "traceloop.entity.input": '{"args": [], "kwargs": {"city": "Rome"}}'}
+    if output is not None:
+        attributes["traceloop.entity.output"] = output
+    tool = tl("tool", "get.tool", 2, 1, at=5, attributes=attributes, scope="traceloop.tracer")
+    run = run_of(tl("workflow", "travel.workflow", 1, lasting=100), tool)
+    assert (called(run), doubts(run)) == (["get"], expected)
+
+
 @pytest.mark.parametrize(("error", "expected"), [("KeyError", ["get"]), ("GraphInterrupt", ["(get)"])])
 def test_a_call_whose_failure_ended_the_run_has_run_and_one_that_was_interrupted_waits(
     error: str, expected: list[str]
