@@ -244,8 +244,12 @@ def _following(models: Sequence[GenAISpan], starts: Sequence[int], model: GenAIS
 
 
 def _is_client_of(inner: GenAISpan, model: GenAISpan) -> bool:
-    """Whether a request is below another, and was answered with the same calls, or nothing tells with what: Google ADK 1.28."""
-    is_below = inner.parent_span_id == model.span_id and inner.end_ns <= model.end_ns
+    """Whether a request is below another, and was answered with the same calls, or nothing tells with what: Google ADK 1.28.
+
+    Beside it, where it is told by the id of the answer: Anthropic's SDK, whose own span OpenLLMetry has no span around.
+    """
+    is_answer = model.response_id is not None and inner.response_id == model.response_id
+    is_below = (is_answer or inner.parent_span_id == model.span_id) and inner.end_ns <= model.end_ns
     if inner.output is None:
         return is_below and not inner.has_output and inner.history is None
     return is_below and _calls_of(inner) == _calls_of(model)

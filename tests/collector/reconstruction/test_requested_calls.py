@@ -208,6 +208,14 @@ def test_a_request_is_not_answered_by_the_client_inside() -> None:
     assert (called(run), doubts(run)) == (["drop"], ["uncertain_execution", "unobserved_results"])
 
 
+def test_a_request_is_not_answered_by_the_client_beside_it_that_got_the_same_answer() -> None:
+    """Anthropic's SDK has spans of its own, without content; OpenLLMetry's are not current meanwhile. The loop stopped here."""
+    answer = {**ASKS, "gen_ai.response.id": "msg_1"}
+    outer = model_span([("c1", "pay", {})], 2, at=1, lasting=20, attributes=answer)
+    run = run_of(agent_span(), outer, model_span((), 3, at=5, lasting=10, attributes=answer))
+    assert (called(run), doubts(run)) == (["pay"], ["uncertain_execution", "unobserved_results"])
+
+
 @pytest.mark.parametrize(
     ("told", "others", "first", "is_open"),
     [
