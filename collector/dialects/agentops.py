@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model.dialect import Dialect
-from collector.model.from_span import context_span_of, genai_span_of
+from collector.model.from_span import context_span_of, doubt_outcome, genai_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import find_refusal
@@ -23,6 +23,7 @@ _DECORATORS: Final = "agentops"
 _KIND: Final = "agentops.span.kind"
 _NAME: Final = "operation.name"
 _TOOL_INPUT: Final = "agentops.tool.input"
+_TOOL_OUTPUT: Final = "agentops.tool.output"
 _INPUT: Final = "agentops.entity.input"
 _AGNO: Final = "agentops.instrumentation.agno"
 _AGNO_TOOL: Final = "tool.name"
@@ -53,6 +54,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(span.attributes.get(_NAME))
     genai_span.arguments = keyword_arguments(span.attributes.get(_TOOL_INPUT))
+    if _TOOL_INPUT in span.attributes and _TOOL_OUTPUT not in span.attributes:
+        doubt_outcome(genai_span)  # the span of a function that was cancelled ends well
     return genai_span
 
 
@@ -95,6 +98,7 @@ DIALECT: Final = Dialect(
             _KIND,
             _NAME,
             _TOOL_INPUT,
+            _TOOL_OUTPUT,
             _INPUT,
             _AGNO_TOOL,
             _AGNO_ARGUMENTS,

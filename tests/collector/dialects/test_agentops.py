@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from collector import dialects
 from collector.model.span import Span
 from tests.builders import called, doubts, run_of, span
@@ -55,6 +57,16 @@ def test_decorated_functions() -> None:
     assert (run.agent, run.dialect, called(run)) == ("shop", "agentops", ["pay", "refund"])
     assert run.trajectory.calls[0].arguments == {"order": 7}
     assert run.trajectory.calls[1].arguments != {}
+
+
+@pytest.mark.parametrize(("output", "expected"), [({}, ["unobserved_results"]), ({"agentops.tool.output": "null"}, [])])
+def test_a_function_that_was_cancelled_leaves_no_output_and_may_have_failed(
+    output: dict[str, str], expected: list[str]
+) -> None:
+    ran = {"agentops.span.kind": "tool", "operation.name": "get", "agentops.tool.input": '{"args": [], "kwargs": {}}'}
+    agent = span("travel.agent", 1, attributes={"agentops.span.kind": "agent"}, lasting=90, scope="agentops")
+    run = run_of(agent, span("get.tool", 2, 1, 10, 5, attributes=ran | output, scope="agentops"))
+    assert (called(run), doubts(run)) == (["get"], expected)
 
 
 def test_other_spans_of_agentops_are_not_understood() -> None:
