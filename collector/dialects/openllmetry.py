@@ -51,6 +51,8 @@ _AGENT_CLASS: Final = re.compile(r"Agent\.workflow$")  # LlamaIndex: the class, 
 _LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.instrumentation.llamaindex"})
 _LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
 _DECORATORS: Final = "traceloop.tracer"
+_LOCAL: Final = "<locals>."
+"""In the qualified name of a function inside another, which the decorators take for that of a tool or agent without one."""
 _SILENT_SCOPES: Final = (_LANGCHAIN, _DECORATORS)
 """Scopes whose spans may end well, and without an output, though the tool failed: of LangChain's 0.33 records neither failures
 nor interrupts, and the SDK's decorators not that a function was cancelled."""
@@ -171,9 +173,15 @@ def _output_of(span: Span) -> object:
     return inner if type(inner) is str else output
 
 
+def _entity_name(value: object) -> str | None:
+    """Returns the name of an entity; of a function inside another, that of the function alone."""
+    name = name_of(value)
+    return None if name is None else name.rpartition(_LOCAL)[2]
+
+
 def _tool_name(span: Span, output: object) -> str | None:
     get = span.attributes.get
-    name = name_of(get(semconv.TOOL_NAME)) or name_of(get(_ENTITY_NAME))
+    name = _entity_name(get(semconv.TOOL_NAME)) or _entity_name(get(_ENTITY_NAME))
     if name is not None and name not in _CLASS_NAMES:
         return name
     if name is None and span.name.endswith(".tool"):
@@ -207,7 +215,7 @@ def _unwrap(value: object) -> tuple[object, str | None]:
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
     get = span.attributes.get
-    name = name_of(get(_ENTITY_NAME))
+    name = _entity_name(get(_ENTITY_NAME))
     user_input = get(_INPUT) or get(semconv.INPUT_MESSAGES) or get(_CREW_TASK)
     genai_span = context_span_of(span, role, NAME, user_input, first_name(span.attributes, _CONVERSATION_IDS))
     if role is Role.AGENT and not _AGENT_CLASS.search(span.name):

@@ -451,6 +451,14 @@ def test_a_tool_of_langchain_without_an_output_may_have_failed(output: str | Non
     assert doubts(run) == expected
 
 
+def test_a_decorated_function_inside_another_has_its_own_name() -> None:
+    local = "make_tools.<locals>.get"
+    tool = tl("tool", f"{local}.tool", 2, 1, attributes={"traceloop.entity.name": local, "gen_ai.tool.name": local})
+    agent = tl("agent", "main.<locals>.travel.agent", 1, attributes={"traceloop.entity.name": "main.<locals>.travel"})
+    run = run_of(agent, tool)
+    assert (run.agent, called(run)) == ("travel", ["get"])
+
+
 @pytest.mark.parametrize(("output", "expected"), [(None, ["unobserved_results"]), ("null", [])])
 def test_a_decorated_function_that_was_cancelled_leaves_no_output_and_may_have_failed(
     output: str | None, expected: list[str]
