@@ -1,22 +1,28 @@
-"""MLflow Tracing exported over OTLP (mlflow 2.14+): every attribute is JSON, even plain strings (``"\\"TOOL\\""``)."""
+"""MLflow Tracing exported over OTLP (mlflow 2.14+): every attribute is JSON, even plain strings (``"\\"TOOL\\""``).
+
+With ``MLFLOW_ENABLE_OTEL_GENAI_SEMCONV`` it follows the GenAI conventions, and only what these lack is read here.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from itertools import chain
+from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import context_span_of, genai_span_of, model_span_of
+from collector.model.from_span import context_span_of, genai_span_of, model_span_of, set_output
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph
 from collector.model.span import Span
+from collector.payloads.messages import tool_call_parts
 from collector.payloads.tool_results import failure_in_message
 from collector.payloads.values import find_text, first_name, name_of, parse_any
 
 NAME: Final = "mlflow"
 
+_SCOPE: Final = "mlflow.tracing.provider"
 _TYPE: Final = "mlflow.spanType"
 _INPUT: Final = "mlflow.spanInputs"
 _OUTPUT: Final = "mlflow.spanOutputs"
@@ -28,6 +34,13 @@ _DSPY: Final = "Tool."
 """Begins the name of the span of a call of DSPy, before that of its tool."""
 _OF_CLASS: Final = (".__call__", ".call", ".acall")
 """End the name of a span that names the class of its tool, and not the tool: smolagents, LlamaIndex."""
+_CHUNK: Final = "mlflow.chunk.value"
+_CHUNK_EVENT: Final = "mlflow.chunk.item."
+"""Begins the names of the events that hold the chunks of a streamed answer, before their numbers."""
+_PIECES: Final = '"tool_calls": ['
+_MAX_CHUNKS: Final = 128  # so many events an SDK keeps of a span, the last ones
+_STREAM: Final = re.compile(r'"?<[\w.]{1,200} object at 0x[0-9a-f]+>"?')
+"""In place of an answer: the repr of a stream that was not read for it (Anthropic's client, with `stream=True`)."""
 _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 _INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
@@ -35,6 +48,8 @@ _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 
 def read_span(span: Span) -> GenAISpan | None:
     """Classifies the span by its ``mlflow.spanType``; a chain with the name of LangChain's agent is that agent's run."""
+    if _TYPE not in span.attributes:
+        return _read_conventional(span)
     kind = _text(span, _TYPE)
     if kind == "TOOL":
         return _read_tool(span)
@@ -44,6 +59,16 @@ def read_span(span: Span) -> GenAISpan | None:
     if is_agent or not span.parent_span_id:
         return _read_context(span, Role.AGENT if is_agent else Role.OTHER)
     return IGNORED
+
+
+def _read_conventional(span: Span) -> GenAISpan | None:
+    """Reads what the conventions leave out: the calls of a streamed answer. None leaves all else to them."""
+    if not any(event.name.startswith(_CHUNK_EVENT) for event in span.events[:1]):
+        return None
+    get = span.attributes.get
+    genai_span = model_span_of(span, NAME, get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES))
+    _read_chunks(genai_span, span)
+    return genai_span
 
 
 def _text(span: Span, key: str) -> str | None:
@@ -78,9 +103,42 @@ def _arguments_of_method(given: object) -> object:
 
 
 def _read_model(span: Span) -> GenAISpan:
-    genai_span = model_span_of(span, NAME, span.attributes.get(_OUTPUT), span.attributes.get(_INPUT))
+    output = span.attributes.get(_OUTPUT)
+    if type(output) is str and _STREAM.fullmatch(output) is not None:
+        output = None
+    genai_span = model_span_of(span, NAME, output, span.attributes.get(_INPUT))
+    _read_chunks(genai_span, span)
     genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
     return genai_span
+
+
+def _read_chunks(genai_span: GenAISpan, span: Span) -> None:
+    """Read the calls of a streamed answer of OpenAI's from its chunks: MLflow puts together its text alone (3.17)."""
+    texts = [event.attributes.get(_CHUNK) for event in span.events[:_MAX_CHUNKS] if event.name.startswith(_CHUNK_EVENT)]
+    if not any(type(text) is str and _PIECES in text for text in texts) or tool_call_parts(genai_span.output):
+        return
+    calls: dict[object, dict[str, str]] = {}
+    for piece in chain.from_iterable(map(_pieces, texts)):
+        call = calls.setdefault(piece.get("index"), {"type": "tool_call", "arguments": ""})
+        function = piece.get("function")
+        given = function if isinstance(function, Mapping) else {}
+        call["arguments"] += str(given.get("arguments") or "")
+        for key, value in (("id", piece.get("id")), ("name", given.get("name"))):
+            if type(value) is str:
+                call[key] = value
+    genai_span.finish = "tool_calls"
+    if span.events[0].name == f"{_CHUNK_EVENT}0" and all("name" in call for call in calls.values()):
+        set_output(genai_span, list(calls.values()))
+
+
+def _pieces(text: object) -> list[Mapping[str, Any]]:
+    """Returns the pieces of calls in one chunk of a streamed answer."""
+    chunk = parse_any(text) if type(text) is str and _PIECES in text else None
+    choices = chunk.get("choices") if isinstance(chunk, Mapping) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    delta = choice.get("delta") if isinstance(choice, Mapping) else None
+    pieces = delta.get("tool_calls") if isinstance(delta, Mapping) else None
+    return [piece for piece in pieces if isinstance(piece, Mapping)] if isinstance(pieces, list) else []
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
@@ -94,10 +152,12 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(_TYPE,),
+    scopes=(_SCOPE,),
     read_span=read_span,
     markers=(b"mlflow.spanType",),
     attributes=frozenset({
-        _INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _TOOL_NAME, _METADATA, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
+        _INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _TOOL_NAME, _METADATA, _CHUNK, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
+        semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES,
     }),
     output_attributes=(_OUTPUT,),
     tool_definition_attributes=("mlflow.chat.tools",),

@@ -41,8 +41,10 @@ _TOOL_TYPE, _OF_PROVIDER = "gen_ai.tool.type", "extension"
 """Of Vercel's AI SDK 7: a provider's tool has its result in the answer that calls it, but where it waits for an approval."""
 _GENERAL: Final = ("tool_error", "_OTHER")
 """Types of errors that say no more than that there was one."""
+_MLFLOW: Final = "mlflow.tracing.provider"
 _TELL_RESULTS: Final = (
     AI_SDK_7, "agent_framework", "opentelemetry.instrumentation.ag2", "opentelemetry.instrumentation.genai.llama_index",
+    _MLFLOW,
 )  # fmt: skip
 """They record what each call returned whose arguments they record, and leave the status of one that was cancelled as it is,
 or in LlamaIndex of one that ended to wait for a human."""
@@ -146,12 +148,14 @@ def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
     if call.is_pending:
         if call.scope == _LOGFIRE_CLAUDE:
             call.tracing = "asked"
-    elif call.status == "unset" and call.arguments is not None and _would_tell_result(span):
-        call.tracing = "told"
+    elif call.arguments is not None and _would_tell_result(call, span):
+        call.status, call.tracing = "unset", "told"
 
 
-def _would_tell_result(span: Span) -> bool:
-    return span.scope.name in _TELL_RESULTS or _SAMPLED in span.attributes
+def _would_tell_result(call: GenAISpan, span: Span) -> bool:
+    # MLflow ends well the span of a function that was cancelled.
+    is_open = call.status == "unset" or (call.status == "ok" and call.scope == _MLFLOW)
+    return is_open and (call.scope in _TELL_RESULTS or _SAMPLED in span.attributes)
 
 
 def _lacks_result(call: GenAISpan, span: Span) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, doubts, read_tool, run_of, span, span_of_kind
+from tests.builders import agent_span, called, doubts, read_tool, run_of, span, span_of_kind, tool_span
 
 
 def ml(kind: str, *place: Any, **more: Any) -> Span:
@@ -146,3 +146,60 @@ def test_a_function_that_was_cancelled_leaves_no_output_and_may_have_failed(
         spans.append(ml("CHAT_MODEL", "AsyncCompletions", 4, 1, 40, attributes=answered, status=1))
     run = run_of(*spans)
     assert (run.trajectory.calls[0].status, doubts(run)) == expected
+
+
+def chunk(piece: dict[str, Any] | None, finish: str | None = None) -> dict[str, str]:
+    delta = {"content": None, "tool_calls": None if piece is None else [piece]}
+    return {"mlflow.chunk.value": json.dumps({"choices": [{"delta": delta, "finish_reason": finish}]})}
+
+
+STREAMED = [
+    chunk({"index": 0, "id": "c1", "function": {"arguments": "", "name": "get"}, "type": "function"}),
+    chunk({"index": 0, "id": None, "function": {"arguments": '{"city":', "name": None}, "type": None}),
+    chunk({"index": 0, "id": None, "function": {"arguments": ' "Oslo"}', "name": None}, "type": None}),
+    chunk({"index": 1, "id": "c2", "function": {"arguments": "{}", "name": "pay"}, "type": "function"}),
+    chunk(None, "tool_calls"),
+]
+
+
+@pytest.mark.parametrize("first", [0, 3])
+@pytest.mark.parametrize("conventions", [False, True])
+def test_the_calls_of_a_streamed_answer_are_in_its_chunks_alone(first: int, conventions: bool) -> None:
+    """Of a longer stream the SDK keeps the last events, and nothing tells what the others asked for."""
+    if conventions:
+        parts = [{"type": "text", "content": ""}]
+        answer = [{"role": "assistant", "parts": parts, "finish_reason": "stop"}]
+        attributes = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(answer)}
+    else:
+        message = {"content": "", "role": "assistant", "tool_calls": None}
+        answered = json.dumps({"choices": [{"finish_reason": "stop", "message": message}]})
+        attributes = {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanOutputs": answered}
+    events = [(f"mlflow.chunk.item.{at}", values) for at, values in enumerate(STREAMED)][first:]
+    scope = "mlflow.tracing.provider"
+    model = span("Completions", 2, 1, 1, attributes=attributes, events=events, scope=scope, status=1)
+    run = run_of(ml("AGENT", "travel", 1, lasting=100), model)
+    if first:
+        assert (called(run), doubts(run)) == ([], ["unrecorded_calls"])
+    else:
+        assert [(call.name, call.id, call.arguments) for call in run.trajectory.calls] == [
+            ("get", "c1", {"city": "Oslo"}),
+            ("pay", "c2", {}),
+        ]
+
+
+def test_the_repr_of_a_stream_is_no_answer() -> None:
+    attributes = {"mlflow.spanOutputs": '"<anthropic.Stream object at 0x7f8da3dbf5d0>"'}
+    run = run_of(
+        ml("AGENT", "travel", 1, lasting=100), ml("CHAT_MODEL", "Messages.create", 2, 1, 1, attributes=attributes)
+    )
+    assert doubts(run) == ["nothing_recorded"]
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"), [({}, ["unobserved_results"]), ({"gen_ai.tool.call.result": '"x"'}, [])]
+)
+def test_in_the_conventions_a_function_that_was_cancelled_leaves_no_result(
+    result: dict[str, str], expected: list[str]
+) -> None:
+    tool = tool_span("get", {}, 2, 1, attributes=result, scope="mlflow.tracing.provider", status=1)
+    assert doubts(run_of(agent_span(), tool)) == expected
