@@ -101,7 +101,7 @@ class GenAISpan:
     error_type: str | None
     tracing: Literal[
         "", "complete", "lossy", "apart", "guessed", "node", "memory", "loop", "result", "told", "asked", "served",
-        "text", "converted", "graph", "part", "turns", "resumed",
+        "text", "converted", "graph", "part", "turns", "resumed", "some",
     ]  # fmt: skip
     """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces, "guessed" if only
     its name says that it is an agent's, "node" if it is a node of a graph, and perhaps a step of the agent around it, "resumed"
@@ -112,10 +112,11 @@ class GenAISpan:
     another span or messages tell whether it failed, "asked" if it was asked for, and holds no result as one that ran does,
     "served" if a server's span begins the trace: whoever called has its own. "text" if nothing but its result says that it
     failed: a text, where the framework converts results to JSON, as a tool may itself, "converted" if its result was one.
-    MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "loop" likewise if
-    it made all the calls that it tells of, "lossy" if its messages leave out which results are failures, "guessed" if only
-    its answer says that it is a request, "part" if a piece of an answer, which another may hold whole, "turns" if perhaps
-    several requests, "complete" if each call of its answer that runs leaves a span, "graph" likewise, nameless if it fails."""
+    MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "loop" likewise if it
+    made all the calls that it tells of, "lossy" if its messages leave out which results are failures, "guessed" if only its
+    answer says that it is a request, "part" if a piece of an answer, which another may hold whole, "turns" if perhaps several
+    requests, "some" if its answer may lack calls, "complete" if each call of its answer that runs leaves a span, "graph"
+    likewise, nameless if it fails."""
     refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool

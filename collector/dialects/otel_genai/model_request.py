@@ -36,9 +36,15 @@ _ANTHROPIC_OPENLLMETRY: Final = "opentelemetry.instrumentation.anthropic"
 """It leaves out of an answer what the provider ran meanwhile (0.62), and of its tools all but the name: MCP's have none."""
 _RUN_BY_CLIENT: Final = frozenset({"bash", "computer", "memory", "str_replace_based_edit_tool", "str_replace_editor"})
 """Anthropic's tools that the application runs: an answer that asks for them is recorded."""
+_OPENLIT_OPENAI: Final = "openlit.instrumentation.openai"
+"""Of an answer of the Responses API that was not streamed it keeps the last call before the first message, or this alone;
+of what the model is told next it keeps no call and no result (1.45)."""
+_API: Final = "openai.api.type"
+_STREAMED: Final = "gen_ai.request.stream"
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
+    _API, _STREAMED,
 )  # fmt: skip
 """What is read of a request beside what all spans have."""
 
@@ -62,10 +68,24 @@ def read_model(span: Span) -> GenAISpan:
         genai_span.finish = "tool_calls"
     elif genai_span.scope == _GOOGLE and genai_span.output is not None and _ran_functions(genai_span, attributes):
         genai_span.tracing = "turns"
+    elif genai_span.scope == _OPENLIT_OPENAI and _is_of_responses(attributes):
+        _note_lost_calls(genai_span)
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     return genai_span
+
+
+def _is_of_responses(attributes: Mapping[str, Any]) -> bool:
+    return attributes.get(_API) == "responses" and attributes.get(_STREAMED) is False
+
+
+def _note_lost_calls(model: GenAISpan) -> None:
+    """Note that its answer may have asked for calls that were not recorded: a text for any, a call for some before it."""
+    if model.output is None:
+        model.has_output, model.finish = False, ""
+    else:
+        model.tracing, model.finish = "some", "tool_calls"
 
 
 def _is_joined(output: object, attributes: Mapping[str, Any]) -> bool:

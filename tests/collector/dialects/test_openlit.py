@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from collector import dialects
@@ -140,3 +143,22 @@ def test_what_is_written_in_place_of_any_answer_leaves_open_what_was_called() ->
     assert doubts(run_of(chat)) == ["unrecorded_calls"]
     events = [("gen_ai.content.completion", {"gen_ai.completion": "Functions have no side effects"})]
     assert doubts(run_of(model_span((), 1, 0, scope="openlit.otel.tracing", events=events))) == []
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+@pytest.mark.parametrize("has_spans", [True, False])
+def test_an_answer_of_the_responses_api_that_was_not_streamed_may_lack_calls(
+    is_streamed: bool, has_spans: bool
+) -> None:
+    """Of several calls only the last is kept, or none where there is a text, and no request holds those before."""
+    scope = "openlit.instrumentation.openai"
+    given: dict[str, Any] = {"openai.api.type": "responses", "gen_ai.request.stream": is_streamed}
+    given["gen_ai.response.finish_reasons"] = ["completed"]
+    text = [{"role": "assistant", "parts": [{"type": "text", "content": "Done."}], "finish_reason": "completed"}]
+    answered = given | {"gen_ai.output.messages": json.dumps(text)}
+    asking = model_span([("fc_1", "get", {"city": "Oslo"})], 2, at=1, lasting=5, attributes=given, scope=scope)
+    answering = model_span((), 3, at=20, lasting=5, attributes=answered, scope=scope)
+    tool = [tool_span("get", {"city": "Oslo"}, 4, at=10, lasting=5)] if has_spans else []
+    is_open = not is_streamed and not has_spans
+    assert ("unrecorded_calls" in doubts(run_of(agent_span(), asking, *tool, answering))) is is_open
+    assert ("nothing_recorded" in doubts(run_of(agent_span(), answering))) is not is_streamed
