@@ -13,7 +13,14 @@ from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import context_span_of, doubt_failure, doubt_start, genai_span_of, model_span_of
+from collector.model.from_span import (
+    context_span_of,
+    doubt_failure,
+    doubt_outcome,
+    doubt_start,
+    genai_span_of,
+    model_span_of,
+)
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph
 from collector.model.span import Span
@@ -181,16 +188,12 @@ def _read_tool(span: Span) -> GenAISpan:
     if genai_span.call_id is None:
         genai_span.call_id = find_text(_LANGCHAIN_CALL_ID, get(_OUTPUT))
     parameters = get(_TOOL_PARAMETERS)  # a schema in some instrumentors, the arguments in others
-    genai_span.arguments = tool_arguments(arguments_of_crew(get(_INPUT)), parameters, name_of(get(_TOOL_NAME)))
-    if genai_span.arguments is None and parameters is not None and not is_schema(parameters):
-        genai_span.arguments = parse_any(parameters)
-    if genai_span.arguments is None and span.scope.name == _PIPECAT:
-        genai_span.arguments = get(_REQUESTED)
-    if genai_span.arguments is None and is_positional(get(_INPUT)):
-        genai_span.arguments = UNREADABLE
+    genai_span.arguments = _arguments_of(span)
     genai_span.is_pending = genai_span.is_pending or (
         _INPUT in span.attributes and _OUTPUT not in span.attributes and genai_span.status != "error"
     )
+    if genai_span.is_pending and is_schema(parameters):
+        doubt_outcome(genai_span)  # an instrumentor's or a decorator's, which records what returned; it was cancelled
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     _read_refusal(genai_span, get(_OUTPUT))
@@ -205,6 +208,17 @@ def _read_tool(span: Span) -> GenAISpan:
     if genai_span.scope == _CLAUDE and not span.status_message.startswith(_EXIT_CODE):
         doubt_failure(genai_span)
     return genai_span
+
+
+def _arguments_of(span: Span) -> object:
+    get = span.attributes.get
+    parameters = get(_TOOL_PARAMETERS)
+    arguments = tool_arguments(arguments_of_crew(get(_INPUT)), parameters, name_of(get(_TOOL_NAME)))
+    if arguments is None and parameters is not None and not is_schema(parameters):
+        arguments = parse_any(parameters)
+    if arguments is None and span.scope.name == _PIPECAT:
+        arguments = get(_REQUESTED)
+    return UNREADABLE if arguments is None and is_positional(get(_INPUT)) else arguments
 
 
 def _read_refusal(genai_span: GenAISpan, output: object) -> None:

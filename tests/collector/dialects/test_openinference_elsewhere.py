@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import called, doubts, run_of, span_of_kind
+from tests.builders import agent_span, called, doubts, model_span, run_of, span, span_of_kind
 
 KIND = "openinference.span.kind"
 
@@ -112,3 +112,21 @@ def test_the_last_request_of_adk_tells_of_all_calls(answer: Any, status: str, ex
     run = run_of(*turn_of_adk([*earlier, question, ASKED, told_by_adk(answer)], answer))
     assert [(one.name, one.arguments, one.status) for one in run.trajectory.calls] == [("refund", {"n": 4}, status)]
     assert doubts(run) == expected
+
+
+@pytest.mark.parametrize(
+    ("parameters", "more", "expected"),
+    [
+        ('{"type": "object", "properties": {"city": {}}}', {}, ["unobserved_results"]),
+        ('{"type": "object", "properties": {"city": {}}}', {"output.value": "None"}, []),
+        (None, {}, []),  # written by hand, perhaps without what came of it
+    ],
+)
+def test_a_decorated_function_that_was_cancelled_leaves_no_output_and_may_have_failed(
+    parameters: str | None, more: dict[str, str], expected: list[str]
+) -> None:
+    attributes = {"openinference.span.kind": "TOOL", "tool.name": "get", "input.value": '{"city": "Oslo"}', **more}
+    if parameters is not None:
+        attributes["tool.parameters"] = parameters
+    tool = span("get", 2, 1, 5, attributes=attributes)
+    assert doubts(run_of(agent_span(), tool, model_span((), 3, at=40))) == expected
