@@ -53,9 +53,10 @@ _LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
 _DECORATORS: Final = "traceloop.tracer"
 _LOCAL: Final = "<locals>."
 """In the qualified name of a function inside another, which the decorators take for that of a tool or agent without one."""
-_SILENT_SCOPES: Final = (_LANGCHAIN, _DECORATORS)
+_MCP: Final = "opentelemetry.instrumentation.mcp.instrumentation"
+_SILENT_SCOPES: Final = (_LANGCHAIN, _DECORATORS, _MCP)
 """Scopes whose spans may end well, and without an output, though the tool failed: of LangChain's 0.33 records neither failures
-nor interrupts, and the SDK's decorators not that a function was cancelled."""
+nor interrupts, and the SDK's decorators and MCP's clients not that a call was cancelled."""
 _HAYSTACK, _REPLIES = "opentelemetry.instrumentation.haystack", "replies"
 """It gives the name of a generator's output for the model's answer (0.62)."""
 _RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')

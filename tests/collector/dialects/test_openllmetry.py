@@ -459,14 +459,15 @@ def test_a_decorated_function_inside_another_has_its_own_name() -> None:
     assert (run.agent, called(run)) == ("travel", ["get"])
 
 
+@pytest.mark.parametrize("scope", ["traceloop.tracer", "opentelemetry.instrumentation.mcp.instrumentation"])
 @pytest.mark.parametrize(("output", "expected"), [(None, ["unobserved_results"]), ("null", [])])
-def test_a_decorated_function_that_was_cancelled_leaves_no_output_and_may_have_failed(
-    output: str | None, expected: list[str]
+def test_a_function_that_was_cancelled_leaves_no_output_and_may_have_failed(
+    output: str | None, expected: list[str], scope: str
 ) -> None:
     attributes = {"traceloop.entity.name": "get", "traceloop.entity.input": '{"args": [], "kwargs": {"city": "Rome"}}'}
     if output is not None:
         attributes["traceloop.entity.output"] = output
-    tool = tl("tool", "get.tool", 2, 1, at=5, attributes=attributes, scope="traceloop.tracer")
+    tool = tl("tool", "get.tool", 2, 1, at=5, attributes=attributes, scope=scope)
     run = run_of(tl("workflow", "travel.workflow", 1, lasting=100), tool)
     assert (called(run), doubts(run)) == (["get"], expected)
 
