@@ -44,7 +44,7 @@ _GENERAL: Final = ("tool_error", "_OTHER")
 _MLFLOW: Final = "mlflow.tracing.provider"
 _TELL_RESULTS: Final = (
     AI_SDK_7, "agent_framework", "opentelemetry.instrumentation.ag2", "opentelemetry.instrumentation.genai.llama_index",
-    _MLFLOW,
+    _MLFLOW, "semantic_kernel.functions.kernel_function",
 )  # fmt: skip
 """They record what each call returned whose arguments they record, and leave the status of one that was cancelled as it is,
 or in LlamaIndex of one that ended to wait for a human."""

@@ -273,7 +273,12 @@ def test_a_call_of_which_the_result_would_be_recorded_and_is_not_waits_for_an_ap
 LLAMA_INDEX = "opentelemetry.instrumentation.genai.llama_index"
 
 
-@pytest.mark.parametrize("scope", ["gen_ai", "agent_framework", "opentelemetry.instrumentation.ag2", LLAMA_INDEX])
+SEMANTIC_KERNEL = "semantic_kernel.functions.kernel_function"
+
+
+@pytest.mark.parametrize(
+    "scope", ["gen_ai", "agent_framework", "opentelemetry.instrumentation.ag2", LLAMA_INDEX, SEMANTIC_KERNEL]
+)
 @pytest.mark.parametrize(("more", "expected"), [({}, ["unobserved_results"]), ({"gen_ai.tool.call.result": ""}, [])])
 def test_nothing_tells_what_came_of_a_call_that_was_cancelled(
     scope: str, more: dict[str, str], expected: list[str]
