@@ -26,7 +26,10 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     }
     has_unsaid = any(model.finish == "tool_calls" and model.span_id not in speaking for model in models)
     has_failed = run.anchor is not None and run.anchor.status == "error"
-    is_complete = not unreadable and not has_unsaid and all(model.output is not None for model in models[:-1])
+    has_parts = any(model.tracing == "some" for model in models)
+    is_complete = (
+        not unreadable and not has_unsaid and not has_parts and all(model.output is not None for model in models[:-1])
+    )
     if is_complete and not has_failed:
         return False
     models = [model for model in models if not model.is_transcript]
@@ -57,6 +60,8 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         elif not any(one.start_ns <= model.end_ns and model.start_ns <= one.end_ns for one in told.values()):
             silent.append((model, later))
     if any(model.finish == "tool_calls" or model.span_id in unreadable for model, _ in silent):
+        return True
+    if has_parts and not run.executions and any(model.tracing == "some" for model, _ in silent):
         return True
     if has_failed and any(later is None and _is_cut_off(model, models) for model, later in silent):
         return True

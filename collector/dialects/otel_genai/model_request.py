@@ -30,6 +30,11 @@ _GOOGLE_OFFICIAL: Final = "opentelemetry.instrumentation.google_genai"
 """It joins all answers of a stream in which google-genai calls functions itself (1.3b0); each of these leaves a span."""
 _GOOGLE: Final = "opentelemetry.instrumentation.google_generativeai"
 """OpenLLMetry (0.62) has one span for all turns in which google-genai calls functions itself, with the last answer alone."""
+_OF_GOOGLE: Final = (_GOOGLE_OFFICIAL, _GOOGLE)
+_EMPTY: Final = re.compile(
+    r"""\[\{"type": ?"text", ?"content": ?"(?:[^"]{0,400}\bfunction_call=None[^"]{0,400}\btext='' [^"]{0,400})?"\}\]"""
+)
+"""And so an empty text: the last chunk of a stream, of which it keeps no other."""
 _RAN_IN_WORDS: Final = re.compile(r'"content": ?"outcome=<Outcome\.|\btool_call=ToolCall\(')
 """It writes what the provider ran as a text: Python's repr of the part."""
 _ANTHROPIC_OPENLLMETRY: Final = "opentelemetry.instrumentation.anthropic"
@@ -62,13 +67,13 @@ def read_model(span: Span) -> GenAISpan:
     genai_span.tracing = "lossy" if is_anthropic else ""
     if span.scope.name == _GOOGLE_OFFICIAL and _is_joined(output, attributes):
         genai_span.output = None
-    if span.scope.name == _GOOGLE_OFFICIAL and not genai_span.has_output:
+    if span.scope.name in _OF_GOOGLE and not genai_span.has_output:
         genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
     if _may_hide_calls(genai_span, output, attributes):
         genai_span.finish = "tool_calls"
     elif genai_span.scope == _GOOGLE and genai_span.output is not None and _ran_functions(genai_span, attributes):
         genai_span.tracing = "turns"
-    elif genai_span.scope == _OPENLIT_OPENAI and _is_of_responses(attributes):
+    elif _may_lack_calls(genai_span, output, attributes):
         _note_lost_calls(genai_span)
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
@@ -76,16 +81,20 @@ def read_model(span: Span) -> GenAISpan:
     return genai_span
 
 
-def _is_of_responses(attributes: Mapping[str, Any]) -> bool:
-    return attributes.get(_API) == "responses" and attributes.get(_STREAMED) is False
+def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, Any]) -> bool:
+    """Whether a part of the answer was recorded, and perhaps not what it asked for."""
+    if model.scope == _OPENLIT_OPENAI:
+        return attributes.get(_API) == "responses" and attributes.get(_STREAMED) is False
+    return model.scope == _GOOGLE and type(output) is str and _EMPTY.search(output) is not None
 
 
 def _note_lost_calls(model: GenAISpan) -> None:
     """Note that its answer may have asked for calls that were not recorded: a text for any, a call for some before it."""
-    if model.output is None:
-        model.has_output, model.finish = False, ""
-    else:
-        model.tracing, model.finish = "some", "tool_calls"
+    if model.scope == _GOOGLE:
+        model.output = None  # an empty text alone
+    model.tracing = "some"
+    model.finish = "" if model.output is None else "tool_calls"
+    model.has_output = model.output is not None
 
 
 def _is_joined(output: object, attributes: Mapping[str, Any]) -> bool:

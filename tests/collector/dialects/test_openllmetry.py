@@ -542,3 +542,28 @@ def test_a_call_that_a_run_of_langchains_agents_had_asked_for_last_has_not_run(
     )
     assert [name for name in doubts(run) if name == "uncertain_execution"] == expected
     assert bool(expected) or called(run) == ["(drop)"]
+
+
+GOOGLE = "opentelemetry.instrumentation.google_generativeai"
+STOP = {"gen_ai.operation.name": "generate_content", "gen_ai.response.finish_reasons": ["stop"]}
+
+
+def test_without_content_nothing_tells_whether_geminis_models_asked_for_calls() -> None:
+    """Gemini gives the same reason for the end of an answer that asks for functions and of one that does not."""
+    model = span("generate_content gemini", 2, 1, 1, attributes=STOP, scope=GOOGLE)
+    assert doubts(run_of(agent_span(), model)) == ["nothing_recorded"]
+
+
+EMPTY = "function_call=None function_response=None inline_data=None text='' thought=None tool_call=None"
+
+
+@pytest.mark.parametrize("content", ["", EMPTY])
+@pytest.mark.parametrize("has_span", [True, False])
+def test_an_empty_answer_of_geminis_is_the_last_chunk_of_a_stream_of_which_no_other_was_kept(
+    content: str, has_span: bool
+) -> None:
+    answer = [{"role": "assistant", "parts": [{"type": "text", "content": content}], "finish_reason": "stop"}]
+    attributes = STOP | {"gen_ai.output.messages": json.dumps(answer)}
+    models = [span("generate_content gemini", at, 1, at * 10, 5, attributes=attributes, scope=GOOGLE) for at in (2, 4)]
+    tool = [tl("tool", "get.tool", 3, 1, 30, 5, attributes={"traceloop.entity.name": "get"})] if has_span else []
+    assert ("unrecorded_calls" in doubts(run_of(agent_span(), *models, *tool))) is not has_span
