@@ -24,7 +24,9 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         and model.finish != "other"
         and is_unreadable(model.output)
     }
-    has_unsaid = any(model.finish == "tool_calls" and model.span_id not in speaking for model in models)
+    asking = {model.span_id for model in models if model.finish == "tool_calls"}
+    asking.update(model.parent_span_id for model in models if model.tracing == "nested")
+    has_unsaid = any(model.span_id in asking and model.span_id not in speaking for model in models)
     has_failed = run.anchor is not None and run.anchor.status == "error"
     has_parts = any(model.tracing == "some" for model in models)
     is_complete = (
@@ -59,7 +61,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
                 shared.add(at)
         elif not any(one.start_ns <= model.end_ns and model.start_ns <= one.end_ns for one in told.values()):
             silent.append((model, later))
-    if any(model.finish == "tool_calls" or model.span_id in unreadable for model, _ in silent):
+    if any(model.span_id in asking or model.span_id in unreadable for model, _ in silent):
         return True
     if has_parts and not run.executions and any(model.tracing == "some" for model, _ in silent):
         return True
@@ -68,7 +70,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     if is_complete or any(model.has_output or model.output is not None for model in models):
         return False
     # No output was captured. Some providers give the same reason whether tools are requested or not.
-    if all(model.finish == "tool_calls" for model in answered):
+    if all(model.span_id in asking for model in answered):
         return False
     gaps = [model for model, later in silent if later is not None and _is_followed(model, later)]
     return 0 < len(gaps) <= len(answered)

@@ -121,3 +121,28 @@ def test_a_run_with_its_advisor_and_requests() -> None:
     advisor = framework("advisor", "call", 2, 1)
     run = run_of(client, advisor, model_span(number=4, parent=2), tool('"paid"'))
     assert (run.dialect, run.conversation_id, called(run)) == ("spring_ai", "c", ["pay"])
+
+
+def request(number: int, parent: int, reason: str, at: float = 0, lasting: float = 90) -> Span:
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.system": "openai",
+        "gen_ai.response.finish_reasons": f'["{reason}"]',
+        "spring.ai.model.request.tool.names": '["pay"]',
+    }
+    return span("chat gpt", number, parent, at, lasting, attributes=attributes, scope=SCOPE, status=1)
+
+
+def test_a_request_inside_a_streamed_one_tells_that_calls_were_made_in_other_traces() -> None:
+    client = framework("chat_client", "spring_ai chat_client", 1, 0)
+    streamed = [client, framework("advisor", "stream", 2, 1), request(3, 2, "STOP"), request(4, 3, "STOP", 50, 40)]
+    assert doubts(run_of(*streamed)) == ["unrecorded_calls"]
+    paid = span("tool_call pay", 5, 3, 20, 10, attributes=tool('"paid"').attributes, scope=SCOPE, status=1)
+    run = run_of(*streamed, paid)
+    assert (called(run), doubts(run)) == (["pay"], [])
+
+
+@pytest.mark.parametrize(("reason", "expected"), [("STOP", []), ("returnDirect", ["unrecorded_calls"])])
+def test_a_streamed_request_that_ended_with_what_a_tool_returned(reason: str, expected: list[str]) -> None:
+    run = run_of(framework("chat_client", "spring_ai chat_client", 1, 0), request(3, 1, reason))
+    assert (called(run), doubts(run)) == ([], expected)
