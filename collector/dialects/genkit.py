@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -28,6 +29,9 @@ _INTERRUPT_ERROR: Final = "ToolInterruptError"
 _SESSION: Final = "genkit:sessionId"
 _CUSTOM: Final = '"custom":{'
 
+_LIMIT: Final = re.compile(r"(?:ABORTED: )?[Ee]xceeded maximum tool call iterations \(\d{1,9}\)$")
+"""With this a run ends in place of the calls of its last answer. A tool that is a run of its own fails in these words, too."""
+
 _AGENTS: Final = ("flow", "agent", "executablePrompt")
 
 
@@ -38,7 +42,9 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_tool(span)
     if subtype == "model":
         return _read_model(span)
-    return _read_flow(span) if subtype in _AGENTS else IGNORED
+    if subtype in _AGENTS:
+        return _read_flow(span)
+    return _read_generation(span)
 
 
 def _read_model(span: Span) -> GenAISpan:
@@ -81,11 +87,22 @@ def _is_flagged(output: object) -> bool:
     return is_flagged(returned["output"] if is_wrapped else returned)
 
 
+def _read_generation(span: Span) -> GenAISpan:
+    """Reads a step: one that begins the trace, and ended at its limit, tells what came of the last calls."""
+    if span.parent_span_id or not _LIMIT.match(span.status_message):
+        return IGNORED
+    genai_span = context_span_of(span, Role.OTHER, NAME)
+    genai_span.refusal = Refusal(is_of_rest=True)
+    return genai_span
+
+
 def _read_flow(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_SESSION)))
     genai_span.tracing = "complete"
     genai_span.name = name_of(get(_NAME)) or name_of(span.name)
+    if _LIMIT.match(span.status_message):
+        genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
 
 

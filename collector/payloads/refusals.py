@@ -35,6 +35,8 @@ class Refusal(NamedTuple):
     """It says no more than that there is no such tool: a tool that looks for tools may answer so."""
     is_untold: bool = False
     """No words were read: the call failed, and why is not known."""
+    is_of_rest: bool = False
+    """It is of a run, which made none of the calls of its model's last answer."""
 
 
 UNTOLD: Final = Refusal(is_sure=False, is_untold=True)
@@ -123,6 +125,8 @@ _NAMED: Final = tuple(
         rf"^FunctionInactiveError: The function {_NAME}[`'\"]? is in the inactive group ",  # AgentScope
         rf"\berror parsing arguments for {_NAME}",  # LiveKit
         rf"\binvalid JSON input for tool {_NAME}",  # OpenAI Agents, if they do not fit either
+        # Genkit for Go, before the call has a span; what a tool returns that does not fit reads otherwise
+        r"^tool \"([^\"\n]{1,256})\" failed: error calling tool \S{1,256}: data did not match expected schema:\n",
         # Google ADK for Go
         rf"^error tool {_NAME}[`'\"]? (?:requires confirmation, please approve or reject|call is rejected)$",
         rf"^missing required argument\(s\) for {_NAME}[`'\"]?: ",  # Upsonic

@@ -66,12 +66,7 @@ def weigh(
         call.status = "ok" if is_fine else "unset"
         _weigh_without_result(call, shown, request, tools_have_spans=tools_have_spans)
     elif tools_have_spans:
-        call.executed = "missing_anchor" in run.incomplete
-        if call.executed or is_handoff or call.name in shown.names or _may_have_failed_the_run(call, run):
-            call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
-        # The provider may run tools of its own, of which it alone knows the parameters, and answers when they have returned.
-        elif request.model.finish == "other" and request.fit not in ("fits", "misfit"):
-            call.doubt_execution("the model's answer holds it, and ended all the same")
+        _weigh_last(call, shown, request, is_handoff=is_handoff)
     elif run.anchor is None or run.anchor.status == "error":
         _weigh_interrupted(call, run)
     elif request.turn > 0 or run.anchor.role is AGENT or run.anchor.tracing == "graph":
@@ -130,6 +125,24 @@ def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
     """Whether the run ended with an error that may be the call's: not with the refusal of a call that never ran."""
     anchor = run.anchor
     return anchor is not None and anchor.status == "error" and refuses(anchor.refusal, call.name) != "yes"
+
+
+def _weigh_last(call: DraftCall, shown: Shown, request: RequestedCall, *, is_handoff: bool) -> None:
+    """The model was not asked again, and a span would show the call if it ran."""
+    run = shown.run
+    call.executed = "missing_anchor" in run.incomplete
+    if _ended_before_calls(run):
+        return
+    if call.executed or is_handoff or call.name in shown.names or _may_have_failed_the_run(call, run):
+        call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
+    # The provider may run tools of its own, of which it alone knows the parameters, and answers when they have returned.
+    elif request.model.finish == "other" and request.fit not in ("fits", "misfit"):
+        call.doubt_execution("the model's answer holds it, and ended all the same")
+
+
+def _ended_before_calls(run: RunSpans) -> bool:
+    """Whether the run says that it ended, at a limit, in place of the calls of the last answer."""
+    return run.anchor is not None and run.anchor.refusal is not None and run.anchor.refusal.is_of_rest
 
 
 def _weigh_without_result(call: DraftCall, shown: Shown, request: RequestedCall, *, tools_have_spans: bool) -> None:

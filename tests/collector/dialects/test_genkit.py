@@ -164,3 +164,43 @@ def test_what_a_human_answered_in_a_tools_place_is_no_call_of_the_run_that_goes_
         genkit("model", "gpt-4o", 2, 1, 5, attributes={"genkit:input": given, "genkit:output": json.dumps(answer)}),
     )
     assert (called(run), doubts(run)) == (["look", "(ask)"], ["other_traces", "uncertain_execution"])
+
+
+def asked(name: str, number: int, parent: int, at: float) -> Span:
+    """A request to a model, which asks for a tool."""
+    answer = {
+        "message": {"role": "model", "content": [{"toolRequest": {"name": name, "ref": f"c{number}", "input": {}}}]}
+    }
+    attributes = {"genkit:output": json.dumps(answer), "genkit:input": '{"messages": [{"content": [{"text": "hi"}]}]}'}
+    return genkit("model", "gpt", number, parent, at, 5, attributes=attributes)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("exceeded maximum tool call iterations (1)", []),  # Go
+        ("ABORTED: Exceeded maximum tool call iterations (1)", []),
+        (
+            'tool "ask" failed: error calling tool ask: exceeded maximum tool call iterations (1)',
+            ["uncertain_execution"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("subtype", ["util", "flow"])
+def test_a_run_that_ended_at_its_limit_made_none_of_its_last_calls(
+    subtype: str, error: str, expected: list[str]
+) -> None:
+    run = run_of(
+        genkit(subtype, "generate", 1, lasting=100, status=2, message=error),
+        asked("get", 2, 1, at=1),
+        genkit("tool", "get", 3, 1, at=10, attributes={"genkit:input": "{}", "genkit:output": "7"}),
+        asked("get", 4, 1, at=30),
+    )
+    assert (called(run), doubts(run)[: len(expected)]) == (["get", "(get)"], expected)
+    assert bool(doubts(run)) == bool(expected)
+
+
+def test_a_run_that_failed_with_arguments_which_its_tool_does_not_take() -> None:
+    error = 'tool "get" failed: error calling tool get: data did not match expected schema:\n- price: Invalid type.'
+    run = run_of(genkit("util", "generate", 1, lasting=100, status=2, message=error), asked("get", 2, 1, at=1))
+    assert (called(run), doubts(run)) == (["(get)"], [])
