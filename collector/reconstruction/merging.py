@@ -37,7 +37,7 @@ from collector.reconstruction.requested_calls import (
     requested_calls,
     were_asked_at_once,
 )
-from collector.reconstruction.unrecorded_calls import has_unrecorded_calls
+from collector.reconstruction.unrecorded_calls import has_unrecorded_calls, may_have_lost_failures
 
 
 def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
@@ -47,6 +47,8 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     """
     checkpoint()
     calls = _recorded_calls(run)
+    models: list[GenAISpan] = []
+    requested: list[RequestedCall] = []
     if run.models:
         models, run.turns_are_ordered = in_causal_order(run.models)
         requested = requested_calls(models)
@@ -90,8 +92,8 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     if any(call.name in CLASSES for call in calls):  # no request tells the name of the tool
         calls = [call for call in calls if call.name not in CLASSES]
         run.has_unrecorded_calls = True
-    if run.nameless:
-        run.has_unrecorded_calls |= not _are_told(run, calls)
+    is_untold = run.nameless and not _are_told(run, calls)
+    run.has_unrecorded_calls |= is_untold or may_have_lost_failures(run, models, requested)
     accept_repeated(calls)
     doubt_corrected(calls)
     doubt_unparsed(calls)

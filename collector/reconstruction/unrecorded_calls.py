@@ -76,6 +76,20 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     return 0 < len(gaps) <= len(answered)
 
 
+def may_have_lost_failures(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:
+    """Whether spans of calls that failed may be missing beside those of others: their tracer writes none, and no messages
+    of a model tell that it asked for them.
+    """
+    if not any(spans[0].tracing == "lossy" for spans in run.executions):
+        return False
+    speaking = {request.model.span_id for request in requested}
+    return not models or any(
+        model.finish == "tool_calls" or not (model.finish or model.has_output or model.tool_results is not None)
+        for model in models
+        if model.span_id not in speaking
+    )
+
+
 def _told_later(
     models: Iterable[GenAISpan], requested: Iterable[RequestedCall], unreadable: Container[bytes]
 ) -> dict[bytes, GenAISpan]:

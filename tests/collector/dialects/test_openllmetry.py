@@ -567,3 +567,24 @@ def test_an_empty_answer_of_geminis_is_the_last_chunk_of_a_stream_of_which_no_ot
     models = [span("generate_content gemini", at, 1, at * 10, 5, attributes=attributes, scope=GOOGLE) for at in (2, 4)]
     tool = [tl("tool", "get.tool", 3, 1, 30, 5, attributes={"traceloop.entity.name": "get"})] if has_span else []
     assert ("unrecorded_calls" in doubts(run_of(agent_span(), *models, *tool))) is not has_span
+
+
+@pytest.mark.parametrize(
+    ("requests", "expected"),
+    [
+        ([], ["unrecorded_calls"]),
+        ([{"gen_ai.response.finish_reasons": ["tool_call"]}], ["unrecorded_calls"]),
+        ([{}], ["unrecorded_calls"]),
+        ([{"gen_ai.response.finish_reasons": ["stop"]}], []),
+    ],
+    ids=["no requests", "no content", "no reason", "asked for nothing"],
+)
+def test_without_messages_a_call_that_failed_may_have_left_no_span(requests: list[Any], expected: list[str]) -> None:
+    scope = "@traceloop/node-server-sdk"
+    kept = {"traceloop.span.kind": "tool", "traceloop.entity.name": "pay"}
+    run = run_of(
+        span("travel.agent", 1, attributes={"traceloop.span.kind": "agent"}, lasting=200, scope=scope),
+        *[model_span(number=3, at=1, lasting=5, attributes=attributes) for attributes in requests],
+        span("pay.tool", 4, 1, 10, attributes=kept, scope=scope),
+    )
+    assert (called(run), doubts(run)) == (["pay"], expected)
