@@ -68,6 +68,7 @@ _UNNAMED: Final = re.compile(
         r"^(?:Error: )?The requested tool does not exist or is not available\b",  # Agno
         r"^validating \"arguments\": ",  # MCP's Go SDK
         r"^failed to parse tool arguments: ",  # rig
+        r"^Tool not executed because another tool call in the same assistant turn was invalid\.$",
         r"\bInvalidToolInputError: Invalid JSON input for tool\b",  # OpenAI Agents for JavaScript, if they do not fit either
         r"(?:^|\")ToolInputGuardrailTripwireTriggered: ",  # there, too: for a call inside, other words come first
         r"\bValueError: Parameters must be formatted as a valid JSON!\n",  # Qwen-Agent
@@ -125,6 +126,7 @@ _NAMED: Final = tuple(
         rf"^FunctionInactiveError: The function {_NAME}[`'\"]? is in the inactive group ",  # AgentScope
         rf"\berror parsing arguments for {_NAME}",  # LiveKit
         rf"\binvalid JSON input for tool {_NAME}",  # OpenAI Agents, if they do not fit either
+        rf"^The arguments for tool {_NAME}[`'\"]? are not a JSON object: ",  # rig, which records those that it made of them
         # Genkit for Go, before the call has a span; what a tool returns that does not fit reads otherwise
         r"^tool \"([^\"\n]{1,256})\" failed: error calling tool \S{1,256}: data did not match expected schema:\n",
         # Google ADK for Go

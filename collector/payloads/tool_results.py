@@ -102,6 +102,7 @@ _HINTS: Final = re2.compile("|".join(map(re2.escape, (
     "required for type", "required parameter", "issing argument for", "issing field `", "could not be converted to",
     "o argument provided", "required propert", "requires approval", ", received ", "alformed", "issing arg", "issing param",
     "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
+    "not a JSON object",
     "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
     "not exposed", "hitl_", "Do not call ", "Do not make ", "reusing the same", "not a valid key",
     "blocked by hook", "usage limit", _ANSWERED, "tion limit", "USER INTERRUPTED", "n Rejected]",

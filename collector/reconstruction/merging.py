@@ -231,7 +231,7 @@ def _named(run: RunSpans) -> Iterator[list[GenAISpan]]:
 
 
 def _are_told(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
-    """Whether messages tell of the calls whose spans name no tool: after each answer, of as many as began.
+    """Whether messages tell of the calls whose spans name no tool: after each answer, of as many as began, or were refused.
 
     Not where one started an agent, whose calls are ordered by it.
     """
@@ -239,7 +239,7 @@ def _are_told(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
         return False
     starts = sorted(model.start_ns for model in run.models)
     began = Counter(bisect_right(starts, span.start_ns) - 1 for span in run.nameless)
-    told = Counter(call.turn for call in calls if call.executed and call.span_id is None)
+    told = Counter(call.turn for call in calls if call.span_id is None and (call.executed or call.doubt is None))
     return all(turn >= 0 and count <= told[turn] for turn, count in began.items())
 
 

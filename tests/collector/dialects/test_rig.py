@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, read_tool, run_of, span
+from tests.builders import agent_span, called, doubts, model_span, read_tool, result, run_of, span
 
 PARSED = "failed to parse tool arguments: missing field `price` at line 1 column 81"
 
@@ -54,3 +54,21 @@ def test_arguments_that_rig_could_not_parse() -> None:
 @pytest.mark.parametrize("error", ["invalid_args", "not_found", "permission_denied", "cancelled"])
 def test_without_words_the_type_of_an_error_may_be_rigs_or_the_tools(error: str) -> None:
     assert doubts(run_of(agent_span(), tool("error", error))) == ["uncertain_execution"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        'The arguments for tool `pay` are not a JSON object: {"order": "Par. Call the tool again with a JSON object',
+        "Tool not executed because another tool call in the same assistant turn was invalid.",
+    ],
+)
+def test_arguments_that_are_no_json_leave_a_span_without_attributes(told: str) -> None:
+    """rig repairs what it can of them for its record."""
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", {"order": "Par"})], 3, at=1, lasting=5),
+        span("execute_tool", 2, 1, at=10, attributes={"gen_ai.operation.name": "execute_tool"}),
+        model_span(number=4, at=30, input_messages=[{"role": "assistant"}, result("c1", told)]),
+    )
+    assert (called(run), doubts(run)) == (["(pay)"], [])
