@@ -26,6 +26,7 @@ from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
+from collector.payloads.offered_tools import names_tool_to_call
 from collector.payloads.refusals import (
     MAX_CHARS,
     Refusal,
@@ -76,6 +77,7 @@ _ANSWER: Final = "llm.output_messages."
 _TEXT: Final = "llm.output_messages.0.message.content"
 _OF_LOOP: Final = "message.tool_calls."
 _OUTPUT_PREFIXES: Final = (_ANSWER, _OF_LOOP)
+_PARAMETERS: Final = "llm.invocation_parameters"
 _EVENT: Final = "target"
 _EVENT_PATH: Final = "metadata.path"
 _EVENT_OF_BEEAI: Final = re.compile(
@@ -154,9 +156,7 @@ def read_span(span: Span) -> GenAISpan | None:
     event = attributes.get(_EVENT) or attributes.get(_EVENT_PATH)
     if type(event) is str and _EVENT_OF_BEEAI.match(event):
         return _read_event(span)
-    if kind == "AGENT" and _AGENT_STEP.match(span.name):
-        return IGNORED
-    if kind == "TOOL" and span.name.startswith(_TASK):
+    if (kind == "AGENT" and _AGENT_STEP.match(span.name)) or (kind == "TOOL" and span.name.startswith(_TASK)):
         return IGNORED
     is_named_like_agent = kind == "AGENT" and _TOOL_NAME in attributes  # a tool named `ask_policy_agent` gets that kind
     if kind == "TOOL" or is_named_like_agent:
@@ -184,9 +184,7 @@ def _read_tool(span: Span) -> GenAISpan:
         return IGNORED
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name
-    genai_span.call_id = first_name(span.attributes, _CALL_IDS)
-    if genai_span.call_id is None:
-        genai_span.call_id = find_text(_LANGCHAIN_CALL_ID, get(_OUTPUT))
+    genai_span.call_id = first_name(span.attributes, _CALL_IDS) or find_text(_LANGCHAIN_CALL_ID, get(_OUTPUT))
     parameters = get(_TOOL_PARAMETERS)  # a schema in some instrumentors, the arguments in others
     genai_span.arguments = _arguments_of(span)
     genai_span.is_pending = genai_span.is_pending or (
@@ -325,6 +323,8 @@ def _read_model(span: Span) -> GenAISpan:
     genai_span = model_span_of(span, NAME, calls, get(_INPUT))
     # An answer without calls is in `output.value` alone. It was captured all the same.
     genai_span.has_output = genai_span.has_output or (bool(output) and output != _HIDDEN)
+    if calls is not None and names_tool_to_call(get(_PARAMETERS)):
+        genai_span.finish = "other"  # as OpenAI has it
     if not genai_span.has_output and span.scope.name == _GOOGLE:
         genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
     is_asking = requests_action(output) or (type(output) is str and _CALLS_IN_TEXT.search(output) is not None)
@@ -395,5 +395,5 @@ DIALECT: Final = Dialect(
     }),
     prefixes=_OUTPUT_PREFIXES,
     output_attributes=(_ANSWER, _OUTPUT),
-    tool_definition_attributes=("llm.tools.", "llm.invocation_parameters"),
+    tool_definition_attributes=("llm.tools.", _PARAMETERS),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from collector.payloads.flattened_attributes import FlattenedAttributes, lacks_i
 from collector.payloads.messages import ToolCallPart
 from collector.payloads.tool_arguments import fits_parameters
 from collector.payloads.tool_definitions import MAX_TOOLS, tool_definitions
-from collector.payloads.values import parse_any
+from collector.payloads.values import MAX_TEXT, parse_any
 
 Fit = Literal["", "fits", "misfit", "unknown", "output"]
 """Of a requested call: the tool takes its arguments, or does not; or it was not offered; or it is the form of the agent's
@@ -39,6 +39,8 @@ _OUTPUT: Final[Mapping[str, Any]] = MappingProxyType({})
 _Offered = Mapping[str, Mapping[str, Any] | None]
 _PARSED: Final = 16  # objects take about this many times the text they were parsed from
 _offered: ByteCache[tuple[object, ...], _Offered] = ByteCache(32 << 20)
+
+_CHOICE: Final = re.compile(r'"tool_choice": ?\{[^{}]{0,200}"type": ?"(?:function|tool)"')
 
 
 def tools_in_request(request: object) -> str | None:
@@ -106,3 +108,8 @@ def _tools(definitions: object) -> _Offered:
 
 def _size(parts: Iterable[object]) -> int:
     return sum(len(part) if isinstance(part, str) else len(str(part)) for part in parts)
+
+
+def names_tool_to_call(parameters: object) -> bool:
+    """Whether the parameters of a request, as JSON, name the tool that the answer has to call (OpenAI, Anthropic)."""
+    return type(parameters) is str and _CHOICE.search(parameters, 0, MAX_TEXT) is not None

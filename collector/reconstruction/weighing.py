@@ -14,6 +14,9 @@ from collector.reconstruction.requested_calls import RequestedCall
 from scorers.trajectory import Status
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
+_FORCING: Final = ("openai", "anthropic")
+"""In the scopes of clients whose answers with calls end for another reason where the request names the function to be called:
+often the form of an answer, and no tool."""
 NOT_TAKEN: Final = ("misfit", "unknown")
 """Of a call that the tools do not take which the model was offered."""
 
@@ -69,8 +72,16 @@ def weigh(
         _weigh_last(call, shown, request, is_handoff=is_handoff)
     elif run.anchor is None or run.anchor.status == "error":
         _weigh_interrupted(call, run)
-    elif request.turn > 0 or run.anchor.role is AGENT or run.anchor.tracing == "graph":
+    else:
+        _weigh_unanswered(call, request, run.anchor)
+
+
+def _weigh_unanswered(call: DraftCall, request: RequestedCall, anchor: GenAISpan) -> None:
+    """The run ended well with the request. What asked a model once, and is no agent, most likely did as it said."""
+    if request.turn > 0 or anchor.role is AGENT or anchor.tracing == "graph":
         call.doubt_execution("the model asked for it last, and was told no result")
+    elif request.model.finish == "other" and any(name in request.model.scope for name in _FORCING):
+        call.doubt_execution("the model was asked once, and perhaps had to answer in the form of this call")
 
 
 def _told_status(result: ResultStatus, model: GenAISpan, *, is_lossy: bool) -> Status:

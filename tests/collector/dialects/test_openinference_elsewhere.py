@@ -130,3 +130,21 @@ def test_a_decorated_function_that_was_cancelled_leaves_no_output_and_may_have_f
         attributes["tool.parameters"] = parameters
     tool = span("get", 2, 1, 5, attributes=attributes)
     assert doubts(run_of(agent_span(), tool, model_span((), 3, at=40))) == expected
+
+
+@pytest.mark.parametrize(
+    ("choice", "is_open"),
+    [
+        ('{"type": "function", "function": {"name": "Weather"}}', True),
+        ('{"type": "tool", "name": "Weather"}', True),
+        ('{"type": "auto"}', False),
+        ('"required"', False),
+    ],
+)
+def test_the_only_answer_of_a_model_that_had_to_call_a_function_may_call_none(choice: str, is_open: bool) -> None:
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call.function."
+    attributes = {f"{call}name": "Weather", f"{call}arguments": "{}", "output.value": "{}"}
+    attributes["llm.invocation_parameters"] = '{"model": "m", "tool_choice": ' + choice + "}"
+    scope = "openinference.instrumentation.openai"
+    model = span_of_kind(KIND, "LLM", "ChatCompletion", 2, 1, 1, attributes=attributes, scope=scope)
+    assert ("uncertain_execution" in doubts(run_of(span("POST", 1, lasting=50), model))) is is_open

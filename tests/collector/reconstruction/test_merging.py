@@ -523,6 +523,15 @@ def test_a_request_that_is_all_there_is_decides() -> None:
     assert "other_traces" not in doubts(run_of(shown, tool_span("pay", {}, 2, 1, call_id="c1", at=20)))
 
 
+@pytest.mark.parametrize(("reason", "is_open"), [("stop", True), ("tool_calls", False)])
+def test_the_only_answer_of_a_model_may_have_the_form_of_a_call(reason: str, is_open: bool) -> None:
+    """OpenAI ends it with "stop" where the request names the function: instructor calls none, it reads the arguments."""
+    attributes = {"gen_ai.response.finish_reasons": [reason]}
+    scope = "opentelemetry.instrumentation.openai.v1"
+    asked = model_span([("c1", "Weather", {})], 2, 1, attributes=attributes, scope=scope)
+    assert ("uncertain_execution" in doubts(run_of(span("main", 1, lasting=50), asked))) is is_open
+
+
 def answered(*call_ids: str) -> Span:
     """The last request to the model, which is told what it asked for and what came of it."""
     parts = [{"type": "tool_call", "id": call_id, "name": "pay", "arguments": {}} for call_id in call_ids]
