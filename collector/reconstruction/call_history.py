@@ -202,6 +202,7 @@ def _matches(
     # Only ids that both sides have can match. Frameworks may send results under other ids, which match by name.
     ids = {request.id for request in requests} - {None}
     history_ids = {call.id for call in history} - {None}
+    own_names = {(call.id, call.name) for call in history}
     by_id: dict[str | None, list[RequestedCall]] = {}
     by_name: dict[str, list[RequestedCall]] = {}
     for request in requests:
@@ -215,8 +216,10 @@ def _matches(
     for at in reversed(range(len(history))):
         call = history[at]
         if call.id in ids:
-            same = by_id.get(call.id, [])  # a framework may have changed the name
-            named = next((one for one in reversed(same) if one.name == call.name), same[-1] if same else None)
+            same = by_id.get(call.id, [])
+            # A framework may have changed the name, unless another call of this id has it: a provider may use ids again.
+            renamed = (one for one in reversed(same) if (one.id, one.name) not in own_names)
+            named = next((one for one in reversed(same) if one.name == call.name), None) or next(renamed, None)
             if named is not None:
                 same.remove(named)
             found[at] = named

@@ -347,3 +347,16 @@ def test_results_are_matched_by_position_with_the_calls_that_no_answer_tells_of(
     told = [{"role": "assistant"}, result("x1", "Error: no")]
     found = requested(answer(SEARCH, FOUND, own), model_span(number=3, at=20, input_messages=told))
     assert [(one.provided, one.result_status) for one in found] == [("ok", None), (None, "error")]
+
+
+def test_an_id_that_is_used_again_is_of_two_calls_where_only_inputs_tell_of_them() -> None:
+    """AgentOps leaves the calls out of an answer (0.4); a provider that numbers those of each answer begins anew."""
+    first = [user("go"), asked("call_0", "get"), result("call_0", "sunny")]
+    second = [*first, asked("call_0", "mail"), result("call_0", "sent")]
+    run = run_of(
+        agent_span(),
+        model_span((), 2, at=1, lasting=5, input_messages=first[:1], attributes=ASKS),
+        model_span((), 3, at=20, lasting=5, input_messages=first, attributes=ASKS),
+        model_span((), 4, at=40, lasting=5, input_messages=second, attributes={"gen_ai.output.messages": "Done."}),
+    )
+    assert called(run) == ["get", "mail"]
