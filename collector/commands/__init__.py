@@ -97,14 +97,14 @@ def load_rules(paths: Sequence[Path]) -> LoadedRules:
     """Load rules to score recordings by, and tell what is hardly meant. Raises ConfigError."""
     import logging  # noqa: PLC0415
 
-    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
+    from collector.config.yaml_documents import named_rule_paths  # noqa: PLC0415
     from collector.scoring import rule_files  # noqa: PLC0415
     from collector.service.log_config import RepeatLimit  # noqa: PLC0415
 
     # Without a configured log Python writes warnings to stderr: one for each bad span of a large recording.
     if logging.lastResort is not None:
         logging.lastResort.addFilter(RepeatLimit())
-    rules = rule_files.load_rules(rule_paths(paths))
+    rules = rule_files.load_rules(named_rule_paths(paths))
     for remark in rules.remarks:
         if remark.is_mistake:
             tell(f"warning: {remark.text}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from collector.commands import FAILED, SUCCESS, add_command, tell, write_lines
+from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, tell, write_lines
 from collector.errors import ConfigError
 
 _T = TypeVar("_T")
@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     from collector.config.loading import load_config  # noqa: PLC0415
-    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
+    from collector.config.yaml_documents import named_rule_paths, rule_paths  # noqa: PLC0415
     from collector.scoring.rule_files import check_rules  # noqa: PLC0415
 
     if options.systems:
@@ -40,12 +40,12 @@ def _check(options: argparse.Namespace) -> int:
 
         write_lines("\n".join([*system_options.lines(), *plugins.lines()]))
         return SUCCESS
+    if not options.rules and not options.config:  # a build that checks nothing must not be green
+        tell("rightcall check: name rule files or folders, or a configuration with --config")
+        return UNUSABLE
     try:
         config = load_config(options.config) if options.config else None
-        for path in options.rules:
-            if not rule_paths([path]):  # a build that checks nothing must not be green
-                raise ConfigError(f"{path}: no rule file (.yaml or .yml) in it or below")
-        paths = rule_paths([*options.rules, *(config.rules if config else ())])
+        paths = rule_paths([*named_rule_paths(options.rules), *(config.rules if config else ())])
         report, passed = check_rules(paths, _watched)
     except ConfigError as error:
         tell(str(error))

@@ -9,7 +9,7 @@ import contextlib
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -268,13 +268,21 @@ def rule_paths(paths: Iterable[Path]) -> list[Path]:
     return list(found.values())
 
 
+def named_rule_paths(paths: Sequence[Path]) -> list[Path]:
+    """The same for paths that a command is given: rules that nobody wrote must not decide, so each has to have some."""
+    for path in paths:
+        if not rule_paths([path]):
+            raise ConfigError(f"{path}: no rule file (.yaml or .yml) in it or below")
+    return rule_paths(paths)
+
+
 def _rule_files(path: Path) -> list[Path]:
     if path.is_dir():
         # Not hidden ones: a mounted ConfigMap has each file twice, once in a folder such as ``..2026_11_21``.
         return sorted(item for items in walk(path, hidden=False) for item in items if _is_rule_file(item))
     if path.exists():
         return [path]
-    raise ConfigError(f"{path}: no such file or folder; see `rules:` in the configuration")
+    raise ConfigError(f"{path}: no such rule file or folder")
 
 
 def rule_versions(paths: Iterable[Path]) -> list[tuple[str, int, int]]:

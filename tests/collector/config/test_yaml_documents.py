@@ -128,7 +128,7 @@ def test_rule_paths_are_files_and_those_in_folders(tmp_path: Path) -> None:
         "rules/more/c.yaml",
         "rules/README.md",
     ]
-    with pytest.raises(ConfigError, match="no such file or folder"):
+    with pytest.raises(ConfigError, match="no such rule file or folder"):
         rule_paths([tmp_path / "none"])
 
 
