@@ -93,6 +93,9 @@ def _compare(options: argparse.Namespace) -> int:
             return UNUSABLE
         a, b = (compare.query_counts(options.prometheus, options.by, side, options.window) for side in sides)
     else:
+        if not options.rules:  # no run would be pass or fail, so a pipeline would wait without end
+            tell("rightcall compare: name the rules that score the recordings with --rules")
+            return UNUSABLE
         rules = load_rules(options.rules)
         with Progress(sys.stderr) as progress:
             a, b = compare.count_files(options.paths, rules, options.by, sides, jobs=options.jobs, progress=progress)

@@ -234,7 +234,10 @@ def sentence(comparison: Comparison, a: str, b: str) -> str:
     """The decision in a sentence."""
     decision = comparison.decision
     if decision == "wait":
-        return f"{b} cannot be told from {a} yet: too few runs"
+        # A misspelt version would be waited for without end.
+        counted = {a: sum(row.a.total for row in comparison.rows), b: sum(row.b.total for row in comparison.rows)}
+        none = " or ".join(side for side, runs in counted.items() if not runs)
+        return f"{b} cannot be told from {a} yet: {f'no run of {none} is pass or fail' if none else 'too few runs'}"
     worse = ", ".join(shorten(printable(row.tested.rule)) for row in comparison.rows if row.decision == "worse")
     return f"{b} is worse than {a}: {worse}" if decision == "worse" else f"{b} is no worse than {a}"
 

@@ -90,7 +90,13 @@ def test_recordings_are_split_by_the_attribute(
     folder: Path, capsys: pytest.CaptureFixture[str], a: str, b: str, code: int
 ) -> None:
     assert main(["compare", "--rules", str(folder / "rules"), a, b, str(folder / "traces")]) == code
-    assert {0: "is no worse than", 1: "is worse than", 3: "too few runs"}[code] in capsys.readouterr().out
+    told = {0: "is no worse than", 1: "is worse than", 3: "no run of 1.6.0 is pass or fail"}
+    assert told[code] in capsys.readouterr().out
+
+
+def test_recordings_without_rules_are_wrong_usage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "1.4.0", "1.5.0", str(folder / "traces")]) == 2
+    assert "name the rules that score the recordings with --rules" in capsys.readouterr().err
 
 
 def test_a_prometheus_that_is_none_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:
