@@ -14,8 +14,8 @@ def add(commands: Any) -> None:
     """Declare the command."""
     diff = add_command(
         commands, "diff", "show which recorded runs change verdict under other rules; exit 1 if any does",
-        "rightcall diff rules/ rules/ traces/",
-        "rightcall diff --format markdown rules/ rules/ traces/",
+        "rightcall diff old/ rules/ traces/",
+        "rightcall diff --format markdown old/ rules/ traces/",
     )  # fmt: skip
     diff.add_argument("--format", choices=["table", "jsonl", "markdown"], default="table")
     add_jobs(diff)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -133,8 +134,9 @@ def test_unreadable_input_is_code_2(folder: Path, capsys: pytest.CaptureFixture[
 def test_the_examples_of_the_help_work(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    for name in ("rules", "traces"):
+    for name in ("rules", "old", "traces"):
         (folder / name).mkdir()
+    shutil.copy(folder / "rules.yaml", folder / "old" / "rules.yaml")
     (folder / "rules.yaml").rename(folder / "rules" / "rules.yaml")
     (folder / "good.pb").rename(folder / "traces" / "good.pb")
     for number in range(1, 12):  # enough to learn from
