@@ -36,8 +36,12 @@ def _init(options: argparse.Namespace) -> int:
         return UNUSABLE
     rules, config = written
     recordings = " ".join(map(str, options.recordings)) or "traces/"
-    write_lines("\n".join([*(f"wrote {path}" for path in written), "next:"]))
-    write_lines(f"  rightcall check {rules.parent}                        # validate the rules and run their tests")
-    write_lines(f"  rightcall score --rules {rules.parent} {recordings}    # score recorded runs")
-    write_lines(f"  rightcall run --config {config}             # score what your agents send")
+    following = {
+        f"rightcall check {rules.parent}": "validate the rules and run their tests",
+        f"rightcall score --rules {rules.parent} {recordings}": "score recorded runs",
+        f"rightcall run --config {config}": "score what your agents send",
+    }
+    width = max(map(len, following))
+    lines = [f"  {command:{width}}    # {purpose}" for command, purpose in following.items()]
+    write_lines("\n".join([*(f"wrote {path}" for path in written), "next:", *lines]))
     return SUCCESS
