@@ -29,6 +29,7 @@ _PLAIN_WORDS = {
     **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "must be a mapping"),
     **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
     "string_type": "must be text",
+    "path_type": "must be the path of a file or folder",
     **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
