@@ -32,7 +32,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from collector import __version__
 from collector.clock import SYSTEM_CLOCK
 from collector.config.model import Config, ConversationsConfig, MemoryLimiterConfig, TracesConfig
-from collector.config.yaml_documents import rule_paths
+from collector.config.yaml_documents import named_rule_paths
 from collector.pipeline import Pipeline
 from collector.results.evaluation_events import evaluation_events
 from collector.scoring.rule_files import LoadedRules, load_rules
@@ -62,11 +62,11 @@ class ScoringSpanProcessor(SpanProcessor):
 
     ``rules`` is a rule file or a folder of them. ``logger_provider`` gets the events: the global one unless given. A run is
     scored when all spans of its trace have ended that began in this process. Judges are not asked. Raises ConfigError for
-    invalid rules.
+    invalid rules, and where there are none.
     """
 
     def __init__(self, rules: str | Path, *, logger_provider: LoggerProvider | None = None) -> None:
-        self._rules, self._logger_provider = load_rules(rule_paths([Path(rules)])), logger_provider
+        self._rules, self._logger_provider = load_rules(named_rule_paths([Path(rules)])), logger_provider
         self._start()
         # A weak reference, because what is registered there stays for good, and would keep each processor alive.
         if hasattr(os, "register_at_fork"):  # no thread survives a fork

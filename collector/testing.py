@@ -25,7 +25,7 @@ from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 
-from collector.config.yaml_documents import rule_paths
+from collector.config.yaml_documents import named_rule_paths
 from collector.offline.score import score_files, score_requests
 from collector.reconstruction.run import Run
 from collector.runs.explained import explained, tried_lines
@@ -166,11 +166,12 @@ def read_runs(*paths: str | Path) -> list[Run]:
 def assert_run(run: Run, *, rules: str | Path) -> None:
     """Raise AssertionError unless the rule that matches the run passes it; the message shows expected and actual calls.
 
-    A run that no rule matches, or about which too little was recorded, is no pass. Raises ConfigError for invalid rules.
+    A run that no rule matches, or about which too little was recorded, is no pass. Raises ConfigError for invalid rules, and
+    where there are none.
     """
     __tracebackhide__ = True
     # With the times of the files, so that rules edited between two runs in one process are loaded again.
-    loaded = _load(tuple((path, path.stat().st_mtime_ns) for path in rule_paths([Path(rules)])))
+    loaded = _load(tuple((path, path.stat().st_mtime_ns) for path in named_rule_paths([Path(rules)])))
     verdict = verdict_of_run(run, loaded.set)
     _asserted.append(_as_asserted(verdict))
     if verdict.label != "pass":

@@ -269,7 +269,7 @@ def rule_paths(paths: Iterable[Path]) -> list[Path]:
 
 
 def named_rule_paths(paths: Sequence[Path]) -> list[Path]:
-    """The same for paths that a command is given: rules that nobody wrote must not decide, so each has to have some."""
+    """The same for paths that somebody names to score by: each has to have rules, as without one nothing is ever wrong."""
     for path in paths:
         if not rule_paths([path]):
             raise ConfigError(f"{path}: no rule file (.yaml or .yml) in it or below")

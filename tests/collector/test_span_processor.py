@@ -401,7 +401,9 @@ def test_an_error_is_logged_and_the_agent_goes_on(rules: Path, caplog: pytest.Lo
     assert "a span could not be queued" in caplog.text
 
 
-def test_invalid_rules_are_refused_at_once(tmp_path: Path) -> None:
+def test_invalid_rules_and_none_are_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no rule file"):
+        ScoringSpanProcessor(tmp_path)
     (tmp_path / "rules.yaml").write_text("rules: [{nam: x}]")
     with pytest.raises(ConfigError, match="did you mean name"):
         ScoringSpanProcessor(tmp_path)

@@ -168,6 +168,9 @@ def test_changed_rules_are_read_again_and_wrong_ones_refused(provider: TracerPro
     (rules / "other.yaml").write_text("rules: [{nam: x}]")
     with pytest.raises(ConfigError, match="did you mean name"):
         assert_run(runs[0], rules=rules)
+    (rules.parent / "empty").mkdir()
+    with pytest.raises(ConfigError, match="empty: no rule file"):
+        assert_run(runs[0], rules=rules.parent / "empty")
 
 
 def test_a_rule_may_match_by_any_attribute(provider: TracerProvider, tmp_path: Path) -> None:
