@@ -48,6 +48,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a test one run after the other."""
     if "recorded_run" not in metafunc.fixturenames:
         return
+    from collector.receivers.otlp_file import InputError  # noqa: PLC0415
     from collector.testing import read_runs  # noqa: PLC0415
 
     mark = metafunc.definition.get_closest_marker("recordings")
@@ -55,7 +56,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     paths = [root / path for path in mark.args] if mark else list(metafunc.config.getini("rightcall_recordings"))
     if not paths:
         raise pytest.UsageError('recorded_run: mark the test with recordings("traces/"), or set rightcall_recordings')
-    runs = read_runs(*map(Path, paths))
+    try:
+        runs = read_runs(*map(Path, paths))
+    except InputError as error:
+        raise pytest.UsageError(f"recorded_run: {error}") from None
     # Without one, the test would be skipped, and the suite pass.
     if not runs:
         raise pytest.UsageError(f"recorded_run: no agent run in {', '.join(map(str, paths))}")

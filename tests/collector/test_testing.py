@@ -275,22 +275,31 @@ def test_what_fixtures_assert_counts_for_the_test_that_uses_them(
     ])  # fmt: skip
 
 
-def test_recordings_without_a_run_are_an_error(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [
+        ("none", "no agent run in *none"),
+        ("empty", "*empty: contains no .pb*"),
+        ("nope", "*nope: no such file or folder"),
+    ],
+)
+def test_recordings_without_a_run_are_an_error(pytester: pytest.Pytester, folder: str, told: str) -> None:
     (pytester.path / "none").mkdir()
+    (pytester.path / "empty").mkdir()
     request = data.traces(data.span(1, name="GET /")).SerializeToString()
     (pytester.path / "none" / "1.pb").write_bytes(request)
     result = suite(
         pytester,
-        """
+        f"""
         import pytest
 
-        @pytest.mark.recordings("none")
+        @pytest.mark.recordings("{folder}")
         def test_recorded(recorded_run):
             pass
         """,
     )
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["*recorded_run: no agent run in *none"])
+    result.stdout.fnmatch_lines([f"*UsageError: recorded_run: {told}"])
 
 
 def test_a_project_that_uses_none_of_it_sees_nothing(pytester: pytest.Pytester) -> None:
