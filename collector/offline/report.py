@@ -137,7 +137,8 @@ def render_table(heading: Sequence[str], rows: Iterable[Sequence[str | Sequence[
     from rich.text import Text  # noqa: PLC0415
 
     shown = Table(*heading, title=None)
-    shown.columns[0].overflow = "fold"
+    for column in shown.columns:  # in a narrow terminal names go on in the next line, whole
+        column.overflow = "fold"
     for row in rows:
         cells = ([cell] if isinstance(cell, str) else cell for cell in row)
         shown.add_row(*(Text("\n".join(map(printable, lines))) for lines in cells))  # in a str rich reads markup

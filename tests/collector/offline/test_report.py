@@ -85,6 +85,15 @@ def test_the_table_names_calls_outcomes_and_reasons() -> None:
         assert word in text
 
 
+def test_a_narrow_table_has_names_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    table = "".join(report.table([ROWS[0]]))
+    columns = zip(*(line.split("│") for line in table.splitlines() if line.startswith("│")), strict=True)
+    cells = ["".join(map(str.strip, column)) for column in columns]
+    for name in (ROWS[0]["trace_id"], ROWS[0]["tool_calls"][0]["name"], ROWS[0]["evaluations"][0]["name"]):
+        assert any(name in cell for cell in cells)
+
+
 def test_markdown_survives_pipes_and_newlines() -> None:
     row = row_of(verdict_of("a|b", evaluations=[evaluation("fail", 0.0, explanation="two\nlines | one cell")]))
     lines = "".join(report.markdown([row])).splitlines()
