@@ -17,10 +17,11 @@ FIRST_SPAN_WITHIN = 60.0
 
 def announcement(addresses: Sequence[str], rules: LoadedRules, exporters: ExportersConfig) -> str:
     """Returns one line."""
-    return f"ready: {', '.join(addresses)}; {_rules(rules)}; {_backends(exporters)}"
+    return f"ready: {', '.join(addresses)}; {in_force(rules)}; {_backends(exporters)}"
 
 
-def _rules(rules: LoadedRules) -> str:
+def in_force(rules: LoadedRules) -> str:
+    """Returns how many rules there are, and from where."""
     count = len(rules.set.rules)
     if not count:
         return "no rules, so no run gets a score (rules: [rules/])"

@@ -13,6 +13,7 @@ from collector.config.yaml_documents import let_go, rule_paths, rule_versions
 from collector.errors import ConfigError
 from collector.results.verdict_counter import begin_counters
 from collector.scoring.rule_files import LoadedRules, load_rules
+from collector.service.announcement import in_force
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
 from scorers.quoting import printable
@@ -74,7 +75,7 @@ class RuleReload:
             self._telemetry.rules_reload_failures.inc()
             _log.exception("the new rules cannot be loaded, keeping the old ones")
         else:
-            _log.info("rules reloaded")
+            _log.info("rules reloaded: %s", in_force(rules))
 
     def _read(self, pause: Callable[[], None] | None = None) -> LoadedRules:
         paths = rule_paths(self._config.rules)

@@ -50,11 +50,14 @@ def watching(tmp_path: Path) -> Watching:
     return Watching(tmp_path / "rules.yaml")
 
 
-def test_rules_are_loaded_when_asked(watching: Watching) -> None:
+def test_rules_are_loaded_when_asked(watching: Watching, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+
     async def scenario() -> None:
         watching.file.write_text(RULES.format(name="second"))
         watching.rules.ask()
         await until(lambda: watching.names == ["second"])
+        await until(lambda: "rules reloaded: 1 rule from rules.yaml" in caplog.text)
 
     watching.run(scenario)
 
