@@ -6,6 +6,7 @@ A module has ``add``, which declares arguments and imports nothing heavy: the re
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Container, Iterable, Sequence
@@ -45,7 +46,7 @@ def add_jobs(command: argparse.ArgumentParser) -> None:
 
 
 def _jobs(text: str) -> int:
-    value = int(text)
+    value = count(text)
     if not 1 <= value <= MAX_JOBS:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {MAX_JOBS}")
     return value
@@ -117,12 +118,20 @@ def tell_judges(rules: LoadedRules, names: Container[str]) -> None:
         tell(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has")
 
 
+def count(text: str) -> int:
+    """Returns the value of an option that is a number of things. Raises ArgumentTypeError."""
+    with contextlib.suppress(ValueError):  # of which argparse would tell with the name of this function
+        if (value := int(text)) >= 0:
+            return value
+    raise argparse.ArgumentTypeError(f"{text} is not a whole number, 0 or more")
+
+
 def share(text: str, most: float = 1.0) -> float:
     """Returns the value of an option that is a share. Raises ArgumentTypeError."""
-    value = float(text)
-    if not 0 <= value <= most:
-        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to {most:g}")
-    return value
+    with contextlib.suppress(ValueError):
+        if 0 <= (value := float(text)) <= most:
+            return value
+    raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to {most:g}")
 
 
 class InsteadOf(argparse.Action):

@@ -15,6 +15,7 @@ from collector.commands import (
     InsteadOf,
     add_command,
     add_jobs,
+    count,
     load_rules,
     share,
     tell,
@@ -49,7 +50,7 @@ def add(commands: Any) -> None:
         "--confidence", type=_inner_share, default=0.95, metavar="X", help="of all intervals (default: 0.95)"
     )
     compare.add_argument(
-        "--min-runs", type=int, default=20, metavar="N", help="of each version before a rule decides (default: 20)"
+        "--min-runs", type=count, default=20, metavar="N", help="of each version before a rule decides (default: 20)"
     )
     compare.add_argument("--window", type=_window, default="1h", metavar="TIME", help="with --prometheus (default: 1h)")
     compare.add_argument("--format", choices=["table", "markdown"], default="table")

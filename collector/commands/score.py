@@ -12,6 +12,7 @@ from collector.commands import (
     SUCCESS,
     add_command,
     add_jobs,
+    count,
     load_rules,
     share,
     tell,
@@ -41,7 +42,7 @@ def add(commands: Any) -> None:
     score.add_argument("--min-accuracy", type=share, metavar="X", help="exit 1 when pass / (pass + fail) is under X")
     score.add_argument("--fail-under", type=share, metavar="X", help="exit 1 when the mean score is under X")
     score.add_argument(
-        "--min-runs", type=_count, default=1, metavar="N",
+        "--min-runs", type=count, default=1, metavar="N",
         help="exit 1 when fewer than N are pass or fail; without rules, when fewer are found (default: 1)",
     )  # fmt: skip
     score.add_argument(
@@ -50,13 +51,6 @@ def add(commands: Any) -> None:
     add_jobs(score)
     score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     score.set_defaults(command=_score)
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return value
 
 
 def _kinds(text: str) -> tuple[str, ...]:

@@ -102,19 +102,25 @@ def test_the_gate(folder: Path, capsys: pytest.CaptureFixture[str], options: lis
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "told"),
     [
-        ["--fail-on", "fial"],
-        ["--min-accuracy", "90"],
-        ["--fail-under", "-1"],
-        ["--min-runs", "-1"],
-        ["--min-runs", "x"],
+        (["--fail-on", "fial"], "unknown kind fial"),
+        (["--min-accuracy", "90"], "90 is not a share from 0 to 1"),
+        (["--min-accuracy", "90%"], "90% is not a share from 0 to 1"),
+        (["--fail-under", "-1"], "-1 is not a share from 0 to 1"),
+        (["--min-runs", "-1"], "-1 is not a whole number, 0 or more"),
+        (["--min-runs", "x"], "x is not a whole number, 0 or more"),
+        (["--jobs", "x"], "x is not a whole number, 0 or more"),
+        (["--jobs", "65"], "65 is not a number from 1 to 64"),
     ],
 )
-def test_conditions_that_cannot_be_met_or_mean_nothing_are_wrong_usage(options: list[str]) -> None:
+def test_conditions_that_cannot_be_met_or_mean_nothing_are_wrong_usage(
+    capsys: pytest.CaptureFixture[str], options: list[str], told: str
+) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["score", *options, "x"])
     assert caught.value.code == 2
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["table", "junit", "markdown"])

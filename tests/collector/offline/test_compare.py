@@ -105,11 +105,14 @@ def test_a_prometheus_that_is_none_is_code_2(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(
-    "options", [["--window", "1x"], ["--tolerance", "0"], ["--confidence", "95"], ["--by", "a b"], []]
+    "options",
+    [["--window", "1x"], ["--tolerance", "0"], ["--confidence", "95"], ["--by", "a b"], ["--min-runs", "-3"], []],
 )
 def test_wrong_usage(options: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["compare", *options, "1", "2"])
+        main(
+            ["compare", *options, "1", "2", *(["traces"] if options else [])]
+        )  # without any, what they are of is missing
     assert caught.value.code == 2
 
 
