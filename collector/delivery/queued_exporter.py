@@ -126,17 +126,18 @@ class QueuedExporter:
         spans = sum(request.spans for request in pending)
         if pending and self._queue.durable:
             _log.info(
-                "stopped with %d requests (%d spans) undelivered: they are sent after the next start",
-                len(pending),
-                spans,
-            )
+                "stopped with %d requests (%d spans) for %s undelivered: they are sent after the next start",
+                len(pending), spans, self._target,
+            )  # fmt: skip
         elif pending:
             self._dropped.inc(spans)
             for request in pending:
                 if request.signal != "traces":
                     self._failed[request.signal].inc(_items(request))
             self._queue.drop_pending()
-            _log.error("stopped and dropped %d undelivered requests (%d spans)", len(pending), spans)
+            _log.error(
+                "stopped and dropped %d undelivered requests (%d spans) for %s", len(pending), spans, self._target
+            )
 
     def stale(self) -> bool:
         """Whether the transport is to be opened anew, as with new certificates."""
@@ -190,7 +191,7 @@ class QueuedExporter:
             # Replaced without an await: the other consumers take the new one, since `stale` is true only once.
             old, self._transport = self._transport, self._connect()
         except ConfigError as error:
-            _log.error("cannot use the new certificates, keeping the old ones: %s", error)
+            _log.error("cannot use the new certificates for %s, keeping the old ones: %s", self._target, error)
         else:
             await old.close()
 

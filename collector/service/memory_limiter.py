@@ -62,8 +62,9 @@ class MemoryLimiter:
             if not self._refusing:
                 self._refusing = True
                 _log.warning(
-                    "memory use is above the soft limit (%d MiB); refusing requests until it falls", self._soft >> 20
-                )
+                    "memory use is above the soft limit (%d MiB); refusing requests until it falls; if it is traffic that "
+                    "takes it, raise memory_limiter.limit_mib or add replicas", self._soft >> 20,
+                )  # fmt: skip
             raise RefusedError("memory limit reached, retry later")
         self._refusing = False
 

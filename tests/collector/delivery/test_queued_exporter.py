@@ -71,13 +71,14 @@ def test_a_backend_that_takes_only_traces(caplog: pytest.LogCaptureFixture) -> N
     assert lines[1].startswith(f"dropped 57 log records for {sink.endpoint} in 19 requests: ")
 
 
-def test_what_waits_in_memory_at_the_end_is_lost_and_counted() -> None:
+def test_what_waits_in_memory_at_the_end_is_lost_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     def busy(context: grpc.ServicerContext) -> bytes:
         context.abort(grpc.StatusCode.UNAVAILABLE, "busy")
         raise AssertionError
 
     with OtlpSink([busy] * 100) as sink:
         telemetry = exported(sink, ("logs", LOGS), ("metrics", points()), drain_timeout=0.05)
+        assert f"stopped and dropped 2 undelivered requests (0 spans) for {sink.endpoint}" in caplog.text
     assert (value(telemetry, f"{FAILED}log_records"), value(telemetry, f"{FAILED}metric_points")) == (3, 7)
 
 
