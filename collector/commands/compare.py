@@ -34,6 +34,10 @@ def add(commands: Any) -> None:
         "rightcall compare --rules rules/ 1.4.0 1.5.0 traces/",
         "rightcall compare --prometheus http://prometheus:9090 --window 30m 1.4.0 1.5.0",
     )  # fmt: skip
+    compare.usage = (  # argparse's own would say that PATH is needed beside --prometheus
+        "rightcall compare [OPTION ...] --rules R A B PATH [PATH ...]\n"
+        "       rightcall compare [OPTION ...] --prometheus URL A B"
+    )
     compare.add_argument("a", metavar="A", help="the version in use")
     compare.add_argument("b", metavar="B", help="the version on trial")
     compare.add_argument(

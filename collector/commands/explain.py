@@ -20,6 +20,11 @@ def add(commands: Any) -> None:
         "rightcall explain --rules rules/ TRACE_ID traces/",
         "rightcall explain --collector http://127.0.0.1:13133 TRACE_ID",
     )  # fmt: skip
+    # What argparse makes of these says that PATH is needed beside --collector.
+    explain.usage = (
+        "rightcall explain [-h] [--rules R] TRACE_ID PATH [PATH ...]\n"
+        "       rightcall explain [-h] --collector URL TRACE_ID"
+    )
     explain.add_argument("trace_id", metavar="TRACE_ID", help="its hexadecimal id, or the beginning of it")
     explain.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"

@@ -157,7 +157,7 @@ def _ending(rows: Collection[Row]) -> Iterator[str]:
         yield from (f"    {line}" for line in group.lines)
     yield from _left_out(len(groups))
     if groups:
-        yield "`rightcall explain TRACE_ID` shows one run in full."
+        yield "`rightcall explain TRACE_ID`, with the same rules and paths, shows one run in full."
     yield tally(rows).sentence()
 
 

@@ -163,6 +163,20 @@ def test_the_examples_of_the_help_work(
             assert main(words[1:]) == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "instead"), [("explain 9484", "--collector URL TRACE_ID"), ("compare 1 2", "--prometheus URL A B")]
+)
+def test_where_paths_are_missing_the_usage_says_what_may_stand_in_their_place(
+    capsys: pytest.CaptureFixture[str], words: str, instead: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words.split())
+    assert caught.value.code == 2
+    said = capsys.readouterr().err
+    assert f"{instead}\n" in said
+    assert "the following arguments are required: PATH" in said
+
+
 def test_wrong_usage_is_code_2() -> None:
     with pytest.raises(SystemExit) as caught:
         main(["score", "--format", "xml", "x"])
