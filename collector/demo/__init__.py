@@ -65,7 +65,8 @@ async def _demo(seconds: float | None) -> int:
         # Before the shutdown, and not on the event loop: the run that is being sent needs the receiver to answer.
         await asyncio.to_thread(traffic.stop)
         await service.shutdown()
-    Console().print(scoreboard.render())
+    with contextlib.suppress(SystemExit):  # so rich ends where the reader is done
+        Console().print(scoreboard.render())
     return 0
 
 

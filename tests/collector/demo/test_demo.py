@@ -32,3 +32,15 @@ def test_ctrl_c_stops_it_and_prints_the_scoreboard() -> None:
         out, err = running.communicate(timeout=60)
     assert (running.returncode, err) == (0, "")
     assert "Tool-call accuracy" in out
+
+
+def test_it_ends_well_where_its_reader_is_done() -> None:
+    with subprocess.Popen(
+        [*DEMO, "--seconds", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert "/console" in running.stdout.readline()
+        running.stdout.close()
+        err = running.stderr.read()
+    assert (running.returncode, err) == (0, "")
