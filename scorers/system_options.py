@@ -10,6 +10,10 @@ from pydantic.fields import FieldInfo
 
 from scorers.registry import JUDGES, OPTIONS, VERSIONS
 
+_WORDS = {
+    "boolean": "true, false", "string": "text", "object": "mapping", "integer": "number", "number": "number",
+}  # fmt: skip
+
 
 class SystemOption(NamedTuple):
     """An option of a scorer; one without options has a single row, whose ``option`` is ""."""
@@ -62,7 +66,7 @@ def _values(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
         return " or ".join(_values(one, definitions) for one in schema["anyOf"] if one.get("type") != "null")
     if schema.get("type") == "array":
         return f"list of {_values(schema.get('items', {}), definitions)}"
-    return {"boolean": "true, false", "string": "text", "object": "mapping"}.get(schema.get("type", ""), "number")
+    return _WORDS[schema["type"]] if "type" in schema else "text, list or mapping"
 
 
 def _default(field: FieldInfo) -> str:

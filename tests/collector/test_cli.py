@@ -218,7 +218,9 @@ def test_rules_that_are_not_there_are_code_2(
 
 def test_check_lists_the_scorers_and_their_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--systems"]) == 0
-    assert "evalite  evalite@" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "evalite  evalite@" in said
+    assert "    value: text, list or mapping (required)" in said  # of promptfoo, which takes no number
 
 
 def test_check_a_configuration_and_the_rules_it_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
