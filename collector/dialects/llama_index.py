@@ -29,7 +29,7 @@ _OFFERED: Final = "additional_kwargs.tools"
 _ROLE: Final = "response.message.role"
 _BLOCKS: Final = "response.message.blocks"
 _CALLS: Final = "response.message.additional_kwargs.tool_calls"
-_AGENT: Final = re.compile(r"\w*Agent\w*\.run")
+_AGENT: Final = re.compile(r"(?=\w*Agent)\w+\.run")
 _TOOL: Final = re.compile(r"\w+\.a?call")
 _CALL: Final = re.compile(
     r"ToolCall\(tool_name='(?P<name>[^']{1,256})', tool_kwargs=(?P<arguments>\{.*\}), tool_id='(?P<id>[^']{1,256})'\)",

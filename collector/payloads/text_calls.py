@@ -24,7 +24,7 @@ _ACTION: Final = re.compile(r"Action: .{1,300}?(?:\n|\\n)\s*Action Input:")  # t
 _FINAL_ANSWER: Final = "Final Answer:"
 ACTION_INPUT: Final = "Action Input:"
 """Every request in the words of ReAct contains it."""
-_REACT: Final = re.compile(r"(?:^|\n)Action: *([^\n]{1,256}?) *\n *Action Input: *(?=\{)")
+_REACT: Final = re.compile(r"(?:^|\n)Action: *+([^\n]{1,256}?) *+\n *+Action Input: *+(?=\{)")
 _RESULT: Final = re.compile(r"\nObservation: ?")
 _TAGS: Final = ("<tool_call>", "FUNCTION\u273f: ", "FUNCTION\\u273f: ")
 _TAGGED: Final = re.compile(r"<tool_call>(?:\s|\\n){0,8}\{|(?:\u273f|\\u273f)FUNCTION(?:\u273f|\\u273f): ")

@@ -61,7 +61,7 @@ _TYPES_OF: Final[Mapping[str, tuple[type, ...]]] = {
     "null": (type(None),),
 }  # fmt: skip
 _LIKE_A_SCALAR: Final = re.compile(
-    r"\d|^\s*[+-]?(?:nan|inf(?:inity)?|true|false|yes|no|on|off|t|f|y|n)?\s*$", re.IGNORECASE
+    r"\d|^\s*+[+-]?(?:nan|inf(?:inity)?|true|false|yes|no|on|off|t|f|y|n)?\s*+$", re.IGNORECASE
 )
 _ROLES: Final = ("role", "type")
 """Keys, one of which every message of a conversation has."""

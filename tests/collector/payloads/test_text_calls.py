@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 
 from collector.payloads.history import calls_in_history
 from collector.payloads.messages import tool_call_parts
+from collector.payloads.text_calls import parse_action
 from collector.payloads.values import MAX_TEXT
 
 ASKED = (
@@ -128,3 +130,10 @@ def test_an_action_of_react_and_what_was_observed(observed: str, status: str | N
     assert told(("system", words), ("user", "Pay!")) == []  # an example
     assert [part.arguments for part in tool_call_parts([{"role": "assistant", "content": words}])] == [{"sum": 5}]
     assert tool_call_parts([{"role": "assistant", "content": f"{words}\nFinal Answer: paid"}]) == []
+
+
+@pytest.mark.parametrize("begin", ["Action:", "Action: pay", "Action: pay\n", "Action: pay\nAction Input:"])
+def test_blanks_of_any_number_in_an_action_take_no_time(begin: str) -> None:
+    began = time.process_time()
+    assert parse_action(begin + " " * 8_000 + "Action Input:") == []
+    assert time.process_time() - began < 1
