@@ -62,7 +62,7 @@ class _Slice:
 
 
 class RequestPipeline:
-    """``set_reader`` before anything else.
+    """Takes requests in; ``reader`` is to be set before the first.
 
     ``settle`` writes what was recorded, and makes room for what a slice has added to what was occupied before, in steps.
     """

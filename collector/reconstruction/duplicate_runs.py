@@ -136,6 +136,3 @@ def _model_likeness(one: GenAISpan, other: GenAISpan) -> tuple[int, ...] | None:
         return None
     calls, other_calls = _called(one), _called(other)
     return (distance(one, other),) if not calls or not other_calls or calls == other_calls else None
-
-
-# --- any of them --------------------------------------------------------------------------------------------------------

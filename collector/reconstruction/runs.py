@@ -5,7 +5,8 @@ model spans are in between. An execution directly below another of the same tool
 recorded again (framework > MCP client > MCP server), unless several succeeded there under another name. A run that only
 contains one agent span of the same name, or without a name, is that agent's wrapper; one that only asked models while the
 only agent inside it made calls, in the same process, is a part of that agent's run. Spans without an agent form one more
-run, anchored at the trace's root or at the earliest span. What two instrumentations recorded counts once (`duplicates`).
+run, anchored at the trace's root or at the earliest span. What two instrumentations recorded counts once
+(`duplicate_calls`, `duplicate_runs`).
 """
 
 from __future__ import annotations
