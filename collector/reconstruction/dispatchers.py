@@ -12,16 +12,24 @@ from collector.reconstruction.requested_calls import RequestedCall
 
 _BY_POSITION: Final = {"args", "kwargs"}
 """The keys of a recorded Python call, of whose parameters only some are named."""
+_MAX_PARAMETERS: Final = (
+    16  # of such a function; senders may make up any number, to be looked at for each call inside it
+)
 
 
 def values_given(arguments: Arguments) -> list[Any]:
-    """Returns what a function was given, whatever it calls its parameters; of a call as a provider writes it, its parts."""
+    """Returns what a function was given, whatever it calls its parameters; of a call as a provider writes it, its parts.
+
+    Nothing of one that has too many parameters to be the function that calls the tools.
+    """
     if arguments is None:
         return []
     values = list(arguments.values())
     if arguments.keys() == _BY_POSITION:
         args, kwargs = arguments["args"], arguments["kwargs"]
         values = [*(args if isinstance(args, list) else ()), *(kwargs.values() if isinstance(kwargs, Mapping) else ())]
+    if len(values) > _MAX_PARAMETERS:
+        return []
     parts = tool_call_parts(arguments)
     return [*values, parts[0].name, parts[0].arguments] if len(parts) == 1 else values
 
@@ -47,12 +55,15 @@ def without_dispatchers(calls: list[DraftCall], requested: Iterable[RequestedCal
         return calls
     asked = {one.name for one in requested}
     around = {call.span_id: call for call in calls if call.span_id is not None and call.name not in asked}
+    given: dict[bytes | None, list[Any]] = {}
     dropped: set[bytes | None] = set()
     for call in calls:
         outer = around.get(call.enclosing_id or b"")
         if outer is None or call.name not in asked:
             continue
-        if not is_told_to_call(values_given(outer.arguments), call.name, call.arguments):
+        if outer.span_id not in given:
+            given[outer.span_id] = values_given(outer.arguments)
+        if not is_told_to_call(given[outer.span_id], call.name, call.arguments):
             continue
         dropped.add(outer.span_id)
         call.id, call.enclosing_id = call.id or outer.id, outer.enclosing_id

@@ -11,6 +11,7 @@ import pytest
 
 from collector.model.span import Span
 from tests.builders import agent_span, called, doubts, model_span, result, run_of, span_of_kind, tool_span
+from tests.operations import calls
 
 PAY = {"amount": 500}
 ASKED = model_span([("c1", "pay", PAY)], number=2, at=1)
@@ -80,3 +81,17 @@ def test_a_function_with_other_arguments_than_the_call_inside_it_is_a_call(argum
     inner = tool_span("pay", PAY, 4, 3, at=25, lasting=20)
     other = dispatcher({"name": "pay", "arguments": arguments})
     assert called(run_of(agent_span(), ASKED, other, inner, answered("paid"))) == ["run_tool", "pay"]
+
+
+@pytest.mark.parametrize("given", ["values", "parts"])
+def test_the_cost_of_the_calls_inside_a_function_does_not_grow_with_what_it_was_given(given: str) -> None:
+    def work(count: int) -> int:
+        many = [{"step": at} for at in range(count)]
+        arguments = (
+            {f"p{at}": one for at, one in enumerate(many)} if given == "values" else {"plan": many, "name": "pay"}
+        )
+        spans = [agent_span(lasting=1e6), ASKED, tool_span("run_tool", arguments, 3, at=20, lasting=1e5)]
+        spans += [tool_span("pay", {"amount": at}, 10 + at, 3, at=30 + at, lasting=0.5) for at in range(count)]
+        return calls(lambda: run_of(*spans))
+
+    assert work(400) < 2.5 * work(200)
