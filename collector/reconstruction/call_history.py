@@ -24,6 +24,7 @@ class CallHistory:
         self, models: Sequence[GenAISpan], requests: Sequence[RequestedCall], *, is_ordered: bool = True
     ) -> None:
         self._models, self._is_ordered = models, is_ordered
+        self._has_transcript = any(model.is_transcript for model in models)
         self._index = {model.span_id: index for index, model in enumerate(models)}
         self._requests = list(requests)
         self._statuses: dict[int, ResultStatus] | None = None
@@ -57,7 +58,7 @@ class CallHistory:
 
     def is_of_another(self, request: RequestedCall) -> bool:
         """Whether the conversation in the agent's span lacks this call in words: an agent without a span may have made it."""
-        if request.id is not None or request.model.is_transcript or not any(one.is_transcript for one in self._models):
+        if not self._has_transcript or request.id is not None or request.model.is_transcript:
             return False
         self._read()
         return id(request) not in self._transcribed

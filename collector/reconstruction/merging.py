@@ -252,13 +252,14 @@ def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[G
         return
     awaited = None if run.anchor is None else run.anchor.call_id
     pending = {spans[0].span_id: spans[-1].tracing for spans in run.executions if spans[-1].is_pending}
+    went_on_ns = max([model.start_ns for model in models if model.has_output], default=0) if pending else 0
     for call in calls if pending or awaited is not None else ():
         is_awaited = call.id is not None and call.id == awaited
         if not call.executed or not (is_awaited or call.span_id in pending):
             continue
         if pending.get(call.span_id or b"") == "asked":
             call.executed = False
-            if not any(call.start_ns < model.start_ns for model in models if model.has_output):
+            if call.start_ns >= went_on_ns:
                 call.doubt_execution("its span holds no result, and the model did not go on")
         elif call.start_ns > models[-1].start_ns:
             call.executed = False

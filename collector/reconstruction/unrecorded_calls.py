@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import is_unreadable
@@ -40,6 +40,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     told |= _told_later([model for model in models if model.span_id not in told], requested, unreadable)
     telling = {request.model.span_id for request in requested if not request.is_recorded}
     told |= {model.span_id: model for model, later in pairwise(models) if later.span_id in telling}
+    told_starts, told_ends = _times_of(told.values())
     began = sorted(
         [spans[0].start_ns for spans in run.executions]
         + [child.anchor.start_ns for child in run.children if child.anchor is not None]
@@ -59,7 +60,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
             answered.append(model)
             if later is not None and began[at] == later.start_ns:
                 shared.add(at)
-        elif not any(one.start_ns <= model.end_ns and model.start_ns <= one.end_ns for one in told.values()):
+        elif not (asked := bisect_right(told_starts, model.end_ns)) or told_ends[asked - 1] < model.start_ns:
             silent.append((model, later))
     if any(model.span_id in asking or model.span_id in unreadable for model, _ in silent):
         return True
@@ -88,6 +89,12 @@ def may_have_lost_failures(run: RunSpans, models: Sequence[GenAISpan], requested
         for model in models
         if model.span_id not in speaking
     )
+
+
+def _times_of(models: Iterable[GenAISpan]) -> tuple[list[int], list[int]]:
+    """Returns when requests began, in order, and for each when the last had ended of those that had begun by then."""
+    times = sorted([(model.start_ns, model.end_ns) for model in models])
+    return [start for start, _ in times], list(accumulate([end for _, end in times], max))
 
 
 def _told_later(

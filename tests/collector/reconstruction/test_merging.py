@@ -11,6 +11,7 @@ import pytest
 from collector.model.span import Resource, Span
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MAX_REQUESTED
 from collector.resumable import Resumable
+from tests import operations
 from tests.builders import (
     EPOCH,
     MS,
@@ -738,3 +739,17 @@ def test_requests_of_two_processes_that_ran_at_once_order_nothing_unless_one_was
         tool_span("pay", {}, 5, call_id="c1", at=2100, lasting=100, resource=one),
     )
     assert (called(run), doubts(run)) == (expected, [])
+
+
+def test_the_cost_of_calls_that_wait_for_a_human_is_linear() -> None:
+    def work(count: int) -> int:
+        asked = [model_span([(None, "pay", {"at": at})], 10 + at, at=at, lasting=0.5) for at in range(count)]
+        waiting = [
+            tool_span(
+                "pay", {"at": at}, 10 + count + at, at=2 * count + at, lasting=0.5, scope="logfire.claude_agent_sdk"
+            )
+            for at in range(count)
+        ]
+        return operations.calls(lambda: run_of(agent_span(lasting=1e6), *asked, *waiting))
+
+    assert work(600) < 2.3 * work(300)

@@ -6,6 +6,7 @@ import pytest
 
 from collector.model.span import Span
 from tests.builders import agent_span, called, doubts, model_span, result, run_of, tool_span
+from tests.operations import calls
 
 
 def requests(last: Span, *more: Span, status: int = 2) -> list[str]:
@@ -52,3 +53,12 @@ def test_it_lacks_none_if_a_span_shows_the_call_or_the_run_did_not_fail() -> Non
     ]
     assert requests(again(), *shown) == []
     assert requests(again(), status=0) == []
+
+
+@pytest.mark.parametrize("status", [0, 2])
+def test_the_cost_of_requests_that_no_span_shows_is_linear(status: int) -> None:
+    def work(count: int) -> int:
+        asked = [model_span([(None, "pay", {"at": at})], 10 + at, at=20 * at, lasting=10) for at in range(count)]
+        return calls(lambda: run_of(agent_span(status=status, lasting=1e6), *asked))
+
+    assert work(800) < 2.5 * work(400)
