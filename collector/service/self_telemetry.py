@@ -7,6 +7,7 @@ they never delay what senders gave the collector to deliver, and are lost rather
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -19,6 +20,7 @@ from collector.telemetry import otlp_metrics
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
 
+_log = logging.getLogger(__name__)
 _DRAIN_TIMEOUT = 2.0  # seconds the last request gets at shutdown
 _SPANS_INTERVAL = 5.0  # seconds between requests with spans, as in the SDKs
 
@@ -75,7 +77,10 @@ class SelfTelemetry:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(self._interval)
-            await self._send()
+            try:
+                await self._send()
+            except Exception:  # noqa: BLE001 - of one metric, say, which must not end all requests to come
+                _log.exception("the collector's own %s could not be read, and are missing in one request", self._signal)
 
     async def _send(self) -> None:
         collected = await self._collect()
