@@ -215,8 +215,8 @@ class RunStore:
                 weights[_key_of(submitted.verdict)] = submitted.weight
         # One transaction for the batch: each one costs a write of its own.
         self._try(lambda: self.database.write(rows, counts, at), len(rows))
-        for run, evaluation in judged:
-            self._try(partial(self.database.add_evaluation, run, self._recorder.judgement(evaluation)), 0)
+        for one in judged:
+            self._try(partial(self._add_judged, one), 0)
         now = self._clock.wall_ns() / 1e9
         if now - self._pruned >= _PRUNE:
             self._pruned = now
@@ -242,23 +242,33 @@ class RunStore:
             _log.exception("a run of trace %s could not be stored", submitted.verdict.run.trace_id.hex())
             return None
 
+    def _add_judged(self, judged: _Judged) -> None:
+        self.database.add_evaluation(judged.run, self._recorder.judgement(judged.evaluation))
+
     def _try(self, change: Callable[[], None], rows: int) -> None:
-        """Make room, or open the database, and try again where that fails; begin anew where it is damaged."""
+        """Make a change, which stores so many rows; what cannot be stored is counted."""
+        try:
+            self._make(change)
+        except (sqlite3.Error, OSError, ConfigError) as error:
+            self._dropped["not_writable"].inc(rows)
+            self._warn(error)
+        except Exception:  # noqa: BLE001 - as above
+            self._dropped["internal"].inc(rows)
+            _log.exception("runs: what the console shows could not be stored")
+
+    def _make(self, change: Callable[[], None]) -> None:
+        """Make room, or open the database, and try again where a change fails; begin anew where it is damaged."""
         try:
             change()
         except sqlite3.Error as error:
-            try:
-                if is_damage(error):
-                    _log.warning("runs: the store is damaged (%s) and is begun anew", error)
-                    self.database.begin_anew()
-                elif not self.database.is_open:
-                    self.database.open()
-                else:
-                    self.database.prune(self._clock.wall_ns() / 1e9, self._keep)
-                change()
-            except (sqlite3.Error, OSError, ConfigError) as still:
-                self._dropped["not_writable"].inc(rows)
-                self._warn(still)
+            if is_damage(error):
+                _log.warning("runs: the store is damaged (%s) and is begun anew", error)
+                self.database.begin_anew()
+            elif not self.database.is_open:
+                self.database.open()
+            else:
+                self.database.prune(self._clock.wall_ns() / 1e9, self._keep)
+            change()
 
     def _warn(self, error: Exception) -> None:
         now = self._clock.wall_ns() / 1e9

@@ -709,6 +709,29 @@ def test_a_damaged_run_ends_neither_the_thread_nor_what_follows_it() -> None:
     assert asyncio.run(run()) == [["pass"], ["fail"]]
 
 
+def test_a_judgement_that_cannot_be_stored_ends_neither_the_thread_nor_what_follows_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    deep: list[Any] = []
+    for _ in range(10_000):
+        deep = [deep]
+
+    async def run() -> list[Any]:
+        store = store_of(ManualClock(), redact={"patterns": ["[0-9]{16}"]})
+        await store.start()
+        said = [evaluation("fail", 0.0, "judge", details={"steps": deep})]
+        store.add_judgement(verdict_of(evaluations=said, judged=True, run={"trace_id": numbered(1)}))
+        store._is_time.set()
+        await until(lambda: "could not be stored" in caplog.text)
+        store.offer(verdict_of("look", label="fail", run={"trace_id": numbered(2)}))
+        await store.stored()
+        found = of_trace(store.database, numbered(2).hex())
+        store.database.close()
+        return [row["label"] for row in found]
+
+    assert asyncio.run(run()) == ["fail"]
+
+
 def test_runs_survive_a_restart_and_only_their_owner_reads_them(tmp_path: Path) -> None:
     config = {"runs": {"path": str(tmp_path / "new")}}
     stored(verdicts(2, "fail"), lambda store: None, **config)
