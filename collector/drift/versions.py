@@ -97,9 +97,11 @@ class Versions:
             newest.evidence = newest.drift = None
             return None
         if hour == newest.born:
-            before = Counts()
-            self._add_alike(newest, hour, before)
-            self._test(newest, before, newest.hours[hour], facts)
+            # It may have none: where the clock was ahead as the version was born, and was set since.
+            if hour in newest.hours:
+                before = Counts()
+                self._add_alike(newest, hour, before)
+                self._test(newest, before, newest.hours[hour], facts)
         elif newest.paired < hour:
             for one in range(newest.paired, hour):
                 if one in newest.hours and self._add_alike(newest, one, newest.before):

@@ -150,3 +150,12 @@ def test_chance_is_no_release() -> None:
     for hour in range(WEDNESDAY, WEDNESDAY + 40 * DAY, 2):
         hits = sum(chance.random() < 0.05 for _ in range(40))
         assert feed(stream, hour, f"v{hour // DAY}", {"usual": 40 - hits, "twice": hits}) is None
+
+
+def test_a_version_that_was_born_by_a_clock_that_was_ahead_is_looked_at_in_the_hour_of_its_birth() -> None:
+    stream, now = used(2), WEDNESDAY + 2 * DAY
+    feed(stream, now + 2, "2")
+    for hour in (now, now + 1):
+        feed(stream, hour, "2")
+    stream.look(now + 2)  # before its first run in this hour
+    assert feed(stream, now + 2, "2") is None
