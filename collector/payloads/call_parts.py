@@ -31,14 +31,15 @@ def call_in_parts(attributes: Mapping[str, Any], span_name: str) -> dict[Meaning
     Nothing if one of these is not told. The input need not be where the span has the name of the attribute with the tool,
     `shop.function`, and others under that one tell what came of it.
     """
-    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+    looked_at = dict(islice(attributes.items(), MAX_LOOKED_AT))
+    for key, value in looked_at.items():
         if type(value) is not str or len(key) > MAX_KEY or _TOOL.fullmatch(value) is None:
             continue
         is_own = key == span_name and _OWN_KEY.fullmatch(words_of(key)) is not None
         match = None if is_own else _NAME_KEY.fullmatch(key)
         beginning = f"{key}." if is_own else "" if match is None else match[1]
         if beginning:
-            parts = {k.removeprefix(beginning): v for k, v in attributes.items() if k.startswith(beginning)}
+            parts = {k.removeprefix(beginning): v for k, v in looked_at.items() if k.startswith(beginning)}
             values = values_by_meaning(parts)
             given = arguments_one_by_one(parts) or next(iter(values.get("input", ())), None)
             has_input = isinstance(parse_any(given), Mapping)
