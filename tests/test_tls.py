@@ -170,6 +170,24 @@ def test_a_renewed_certificate_is_used_without_a_restart(
     asyncio.run(run())
 
 
+def test_whatever_stands_beside_the_authorities_a_renewed_certificate_is_used(files: Files) -> None:
+    async def run() -> None:
+        part = receiver("http", RecordingIntake(), tls=files.server(mutual=True))
+        await part.start()
+        assert await by_http(part.port, files.client("ours", "client"), None)
+        with (files.folder / "ours.pem").open("a") as file:
+            file.write("-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n")
+        for authority, name in ((UNTRUSTED, "untrusted"), (OURS, "ours-again")):
+            authority.cert_pem.write_to_path(files.folder / f"{name}.pem")
+            files.issue("server", authority)
+            async with asyncio.timeout(PATIENCE):
+                while not await by_http(part.port, files.client(name, "client"), None):
+                    pass
+        await part.shutdown()
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("kind", list(SENDERS))
 def test_a_bad_certificate_stops_the_start_with_a_sentence(kind: str, files: Files) -> None:
     (files.folder / "server.pem").write_text("spoilt")

@@ -176,9 +176,9 @@ class QueuedExporter:
         request.first_attempt_ns = request.first_attempt_ns or self._clock.wall_ns()
         if not request.in_memory:
             raise DeliveryError("the spool lost the request", retryable=False)
-        if self.stale():
-            await self._reconnect()
         try:
+            if self.stale():
+                await self._reconnect()
             return await self._transport.send(request)
         except DeliveryError:
             raise

@@ -199,7 +199,7 @@ def _client_context(config: OtlpExporterConfig, place: str) -> ssl.SSLContext:
         context = ssl.create_default_context(cadata=authorities.decode("ascii", "replace") if authorities else None)
         if certificate is not None and config.tls.cert_file is not None:
             context.load_cert_chain(config.tls.cert_file, config.tls.key_file)
-    except (ssl.SSLError, ValueError) as error:
+    except (OSError, ValueError) as error:  # also: the file is being replaced
         raise ConfigError(f"{place}.tls: a certificate or key cannot be used: {error}") from None
     return context
 

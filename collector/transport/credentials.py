@@ -63,19 +63,14 @@ def server_context(config: ServerTlsConfig) -> ssl.SSLContext:
     """The TLS context of a listener; with ``client_ca_file`` clients must show a certificate. Raises ConfigError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    load_certificate(context, config)
+    load_files(context, config)
     if config.client_ca_file is not None:
-        authorities = read_file(config.client_ca_file, "tls.client_ca_file").decode("ascii", "replace")
-        try:
-            context.load_verify_locations(cadata=authorities)
-        except (ssl.SSLError, ValueError) as error:
-            raise ConfigError(f"tls.client_ca_file: {config.client_ca_file} holds no certificates: {error}") from None
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
-def load_certificate(context: ssl.SSLContext, config: ServerTlsConfig) -> None:
-    """Use the certificate that is in the files now. Raises ConfigError."""
+def load_files(context: ssl.SSLContext, config: ServerTlsConfig) -> None:
+    """Use the certificate that is in the files now, and trust the authorities too. Raises ConfigError."""
     # OpenSSL opens the files by itself, whatever they are: a pipe or an endless file is refused here.
     read_file(config.cert_file, "tls.cert_file")
     read_file(config.key_file, "tls.key_file")
@@ -84,6 +79,15 @@ def load_certificate(context: ssl.SSLContext, config: ServerTlsConfig) -> None:
     except ssl.SSLError as error:
         reason = error.reason or error
         raise ConfigError(f"tls: {config.cert_file} and {config.key_file} do not match: {reason}") from None
+    except OSError as error:  # a file is being replaced
+        raise ConfigError(f"tls: {config.cert_file} and {config.key_file} cannot be read: {error.strerror}") from None
+    if config.client_ca_file is None:
+        return
+    authorities = read_file(config.client_ca_file, "tls.client_ca_file").decode("ascii", "replace")
+    try:
+        context.load_verify_locations(cadata=authorities)
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(f"tls.client_ca_file: {config.client_ca_file} holds no certificates: {error}") from None
 
 
 class BearerTokens:

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from collector.config.receivers import ServerTlsConfig
 from collector.errors import ConfigError
 from collector.transport.accepting import Acceptor, bind
-from collector.transport.credentials import WatchedFiles, load_certificate, server_context
+from collector.transport.credentials import WatchedFiles, load_files, server_context
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -219,9 +219,7 @@ async def _reload(context: ssl.SSLContext, tls: ServerTlsConfig) -> None:
         if files.changed():
             try:
                 server_context(tls)  # raises before an invalid pair replaces the valid one
-                load_certificate(context, tls)
-                if tls.client_ca_file is not None:
-                    context.load_verify_locations(tls.client_ca_file)
+                load_files(context, tls)
             except ConfigError as error:
                 _log.error("the new certificate cannot be used, keeping the old one: %s", error)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
@@ -11,9 +12,10 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
-from collector.component import ExportRequest, Signal
+from collector.component import ExportRequest, Rejected, Signal
 from collector.config.exporters import OtlpExporterConfig, SendingQueueConfig
-from collector.delivery.queued_exporter import REPORT_INTERVAL, LossReport
+from collector.config.fields import RetryConfig
+from collector.delivery.queued_exporter import REPORT_INTERVAL, LossReport, QueuedExporter
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter
 from collector.service.health import Health
@@ -98,6 +100,43 @@ def test_a_queue_in_memory_tells_how_full_of_bytes_it_is(tmp_path: Path) -> None
     assert told(SendingQueue(config)) == ([1, 10, mib, mib], "sending queue 1 of 10, 1.0 of 1 MiB!")
     spool = Spool(SpoolFile(tmp_path, fsync=False), 1 << 30, Telemetry())
     assert told(SendingQueue(config, spool)) == ([0, 10, None, None], "sending queue 0 of 10")
+
+
+def test_a_transport_that_cannot_be_opened_anew_is_a_failure_like_any_other(caplog: pytest.LogCaptureFixture) -> None:
+    class Backend:
+        sent = 0
+
+        async def send(self, _request: ExportRequest) -> Rejected:
+            self.sent += 1
+            return Rejected()
+
+        async def close(self) -> None:
+            pass
+
+    class Renewed(QueuedExporter):
+        def stale(self) -> bool:
+            return next(stale)
+
+    backend, stale = Backend(), iter([True, False])
+
+    def opened() -> Iterator[Backend]:
+        yield backend
+        raise FileNotFoundError(2, "No such file or directory")
+
+    async def run() -> None:
+        queue, connections = SendingQueue(SendingQueueConfig()), opened()
+        exporter = Renewed(
+            queue, Telemetry(), ManualClock(), name="otlp", target="a backend", connect=lambda: next(connections),
+            retry=RetryConfig(), consumers=1, drain_timeout=5.0,
+        )  # fmt: skip
+        queue.put(ExportRequest("traces", b"", 1))
+        await exporter.start()
+        await exporter.shutdown()
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(run())
+    assert backend.sent == 1
+    assert "FileNotFoundError" in caplog.text
 
 
 def test_a_loss_is_said_at_once_and_then_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
