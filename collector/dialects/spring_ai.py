@@ -5,10 +5,6 @@ JSON, which is all that tells them apart; without content, nothing does but what
 convert results itself, and leave texts as they are: where no text of a run was made JSON, one that does not read like a
 failure may be a result. Since 2.0 a text that begins with JSON counts as such.
 A span that failed without a result is of a call that Java's reflection may have refused, unless the exception is of a tool.
-
-A request that streams (1.x) goes on, inside its span, with the request that tells the results of the calls it asked for, and
-has the reason for which that one ended. Spans of the calls are in traces of their own, unless Reactor propagates the context
-(`spring.reactor.context-propagation: auto`), which it does not by default.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import context_span_of, genai_span_of, model_span_of, set_words_of_failure
+from collector.model.from_span import context_span_of, genai_span_of, set_words_of_failure
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal, settled_by_parameters
@@ -32,33 +28,20 @@ _ARGUMENTS: Final = "spring.ai.tool.call.arguments"
 _CALL_ID: Final = "spring.ai.tool.call.id"  # since 2.0
 _PARAMETERS: Final = "spring.ai.tool.definition.schema"
 _RESULT: Final = "spring.ai.tool.call.result"
-_OFFERED: Final = "spring.ai.model.request.tool.names"
-_RETURNED: Final = "returndirect"
-"""The reason for which a request ended whose calls' results are the answer, in lower case."""
 _CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
 _OF_TOOL: Final = ".ToolExecutionException"
 _BEGINS_WITH_JSON: Final = re.compile(r"\s*(?:[{\[\"]|(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\s)")
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """Classifies the span by its ``spring.ai.kind``; model requests have none, and follow the conventions otherwise."""
+    """Classifies the span by its ``spring.ai.kind``; model requests have none, and follow the conventions."""
     kind = span.attributes.get(_KIND)
-    if kind is None:
-        return _read_request(span)
     if kind == "tool_call":
         return _read_tool(span)
     if kind == "chat_client":
         conversation_id = name_of(span.attributes.get(_CONVERSATION))
         return context_span_of(span, Role.AGENT, NAME, conversation_id=conversation_id)
     return IGNORED if type(kind) is str else None
-
-
-def _read_request(span: Span) -> GenAISpan:
-    genai_span = model_span_of(span, NAME, None, None)
-    genai_span.tracing = "nested"
-    if _RETURNED in str(span.attributes.get(semconv.FINISH_REASONS[0])).lower():
-        genai_span.finish = "tool_calls"
-    return genai_span
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -90,9 +73,9 @@ def _is_json(result: str, may_go_on: bool) -> bool:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(_KIND, _OFFERED),
+    keys=(_KIND,),
     read_span=read_span,
-    markers=(b"spring.ai.kind", _OFFERED.encode()),
+    markers=(b"spring.ai.kind",),
     attributes=frozenset(
         {
             _TOOL_NAME,

@@ -46,10 +46,16 @@ _OPENLIT_OPENAI: Final = "openlit.instrumentation.openai"
 of what the model is told next it keeps no call and no result (1.45)."""
 _API: Final = "openai.api.type"
 _STREAMED: Final = "gen_ai.request.stream"
+_SPRING_TOOLS: Final = "spring.ai.model.request.tool.names"
+"""Of a request of Spring AI that offers tools. One that streams (1.x) goes on, inside its span, with the request that tells the
+results of the calls it asked for, and has the reason for which that one ended. Spans of the calls are in traces of their own
+unless Reactor propagates the context (`spring.reactor.context-propagation: auto`), which it does not by default."""
+_RETURNED: Final = "returnDirect"
+"""The reason for which it ended if what a tool returned is the answer."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
-    _API, _STREAMED,
+    _API, _STREAMED, _SPRING_TOOLS,
 )  # fmt: skip
 """What is read of a request beside what all spans have."""
 
@@ -65,6 +71,10 @@ def read_model(span: Span) -> GenAISpan:
     is_anthropic = span.scope.name in _ANTHROPIC
     genai_span = model_span_of(span, CONVENTIONS, _without_lost(output) if is_anthropic else output, messages)
     genai_span.tracing = "lossy" if is_anthropic else ""
+    if _SPRING_TOOLS in attributes:
+        genai_span.tracing = "nested"
+        if _RETURNED in str(attributes.get(semconv.FINISH_REASONS[0])):
+            genai_span.finish = "tool_calls"
     if span.scope.name == _GOOGLE_OFFICIAL and _is_joined(output, attributes):
         genai_span.output = None
     if span.scope.name in _OF_GOOGLE and not genai_span.has_output:
