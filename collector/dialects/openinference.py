@@ -24,7 +24,7 @@ from collector.model.from_span import (
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph
 from collector.model.span import Span
-from collector.payloads.flattened_attributes import flattened_calls
+from collector.payloads.flattened_attributes import flattened_calls, flattened_messages
 from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
 from collector.payloads.offered_tools import names_tool_to_call
 from collector.payloads.refusals import (
@@ -75,6 +75,8 @@ _LANGCHAIN_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 
 _ANSWER: Final = "llm.output_messages."
 _TEXT: Final = "llm.output_messages.0.message.content"
+_ANSWERED: Final = "llm.output_messages.0.message.role"
+_CONVERSATION: Final = "llm.input_messages."
 _OF_LOOP: Final = "message.tool_calls."
 _OUTPUT_PREFIXES: Final = (_ANSWER, _OF_LOOP)
 _PARAMETERS: Final = "llm.invocation_parameters"
@@ -309,9 +311,15 @@ def _read_context(span: Span) -> GenAISpan:
     return genai_span
 
 
-def _read_model(span: Span) -> GenAISpan:
+def _read_model(span: Span) -> GenAISpan | None:
     get = span.attributes.get
-    output = get(_OUTPUT)
+    output, given = get(_OUTPUT), get(_INPUT)
+    # Written by hand: instrumentations have both.
+    if given is None and output is None and (_ANSWERED in span.attributes or _TEXT in span.attributes):
+        if not span.is_whole and span.parent_span_id and semconv.OPERATION_NAME not in span.attributes:
+            return None  # to be read again with all attributes
+        given = flattened_messages(span.attributes, _CONVERSATION)
+        output = get(_TEXT)
     if span.scope.name == _ADK_SCOPE and span.name.startswith(_ADK_AGENT):
         return _read_requests_of_adk(span, output)
     calls: object = _calls_in_answer(span.attributes, output, span.scope.name)
@@ -320,7 +328,7 @@ def _read_model(span: Span) -> GenAISpan:
     if calls is None and span.scope.name == _DSPY and type(text := get(_TEXT)) is str:
         field = _CALLS_IN_FIELD.search(text, 0, MAX_TEXT)
         calls = None if field is None else field[1]
-    genai_span = model_span_of(span, NAME, calls, get(_INPUT))
+    genai_span = model_span_of(span, NAME, calls, given)
     # An answer without calls is in `output.value` alone. It was captured all the same.
     genai_span.has_output = genai_span.has_output or (bool(output) and output != _HIDDEN)
     if calls is not None and names_tool_to_call(get(_PARAMETERS)):

@@ -81,3 +81,21 @@ def flattened_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | Non
             found, position = (repeated, content) if call is None else (calls, call)
             found.setdefault((int(message or 0), int(position)), {"type": "tool_call"})[field] = value
     return [call for _, call in sorted((calls or repeated).items(), key=lambda item: item[0])] or None
+
+
+def flattened_messages(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Returns the messages of a conversation of which each part has an attribute, as providers write them."""
+    nested = unflatten(FlattenedAttributes((key, value) for key, value in attributes.items() if key.startswith(name)))
+    for part in name.strip(".").split("."):
+        nested = nested.get(part) if isinstance(nested, dict) else None
+    return [_message_of(item) for item in nested or () if isinstance(item, dict)] if isinstance(nested, list) else []
+
+
+def _message_of(item: dict[str, Any]) -> dict[str, Any]:
+    message = item.get("message")
+    if not isinstance(message, dict):
+        return item
+    calls = message.get("tool_calls")
+    if isinstance(calls, list):
+        message["tool_calls"] = [call.get("tool_call", call) for call in calls if isinstance(call, dict)]
+    return message

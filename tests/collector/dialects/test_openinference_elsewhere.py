@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from collector import dialects
 from collector.model.span import Span
 from tests.builders import agent_span, called, doubts, model_span, run_of, span, span_of_kind
 
@@ -148,3 +149,46 @@ def test_the_only_answer_of_a_model_that_had_to_call_a_function_may_call_none(ch
     scope = "openinference.instrumentation.openai"
     model = span_of_kind(KIND, "LLM", "ChatCompletion", 2, 1, 1, attributes=attributes, scope=scope)
     assert ("uncertain_execution" in doubts(run_of(span("POST", 1, lasting=50), model))) is is_open
+
+
+def by_hand(number: int, at: float, conversation: dict[str, str], answer: dict[str, str]) -> Span:
+    """A request to a model as an application writes it with openinference-core: messages alone, a part each."""
+    attributes = {f"llm.input_messages.{key}": value for key, value in conversation.items()}
+    attributes |= {f"llm.output_messages.0.message.{key}": value for key, value in answer.items()}
+    return span_of_kind(KIND, "LLM", "ask", number, 1, at, 5, attributes=attributes)
+
+
+CALL = {"id": "c1", "function.name": "pay", "function.arguments": '{"order": 7}'}
+ASKS = {"role": "assistant", **{f"tool_calls.0.tool_call.{key}": value for key, value in CALL.items()}}
+GIVEN = {"0.message.role": "user", "0.message.content": "pay my order"}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"), [('"paid"', ["pay"]), ("Error: Unknown tool pay", ["(pay)"]), ("Error: declined", ["pay"])]
+)
+def test_the_conversation_of_a_request_that_was_written_by_hand(told: str, expected: list[str]) -> None:
+    conversation = {
+        **GIVEN,
+        **{f"1.message.{key}": value for key, value in ASKS.items()},
+        "2.message.role": "tool",
+        "2.message.content": told,
+        "2.message.tool_call_id": "c1",
+    }
+    run = run_of(
+        span_of_kind(KIND, "AGENT", "planner", 1, lasting=100, attributes={"agent.name": "planner"}),
+        by_hand(2, 1, GIVEN, ASKS),
+        by_hand(3, 20, conversation, {"role": "assistant", "content": "Done."}),
+    )
+    assert (called(run), doubts(run)) == (expected, [])
+    assert expected == ["(pay)"] or run.trajectory.calls[0].status == ("error" if "declined" in told else "ok")
+
+
+def test_a_request_that_was_written_by_hand_is_an_answer_without_calls() -> None:
+    agent = span_of_kind(KIND, "AGENT", "planner", 1, lasting=100, attributes={"agent.name": "planner"})
+    assert doubts(run_of(agent, by_hand(2, 1, GIVEN, {"role": "assistant", "content": "Hello."}))) == []
+
+
+def test_the_messages_of_a_request_that_was_written_by_hand_are_asked_for() -> None:
+    asked = by_hand(2, 1, {}, ASKS)
+    asked.is_whole = False
+    assert dialects.read_span(asked) is None
