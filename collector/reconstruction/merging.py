@@ -92,7 +92,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     if any(call.name in CLASSES for call in calls):  # no request tells the name of the tool
         calls = [call for call in calls if call.name not in CLASSES]
         run.has_unrecorded_calls = True
-    is_untold = run.nameless and not _are_told(run, calls)
+    is_untold = bool(run.nameless) and not _are_told(run, calls)
     run.has_unrecorded_calls |= is_untold or may_have_lost_failures(run, models, requested)
     accept_repeated(calls)
     doubt_corrected(calls)
