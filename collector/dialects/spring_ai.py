@@ -61,7 +61,15 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.tracing = "told"
         genai_span.status = "unset" if genai_span.status == "ok" else genai_span.status
     genai_span.refusal = settled_by_parameters(genai_span.refusal, genai_span.arguments, get(_PARAMETERS))
+    is_told = type(result) is str and genai_span.status == "error" and genai_span.refusal is None
+    if is_told and _is_misfit(genai_span.arguments, get(_PARAMETERS)):
+        genai_span.refusal = Refusal(is_sure=False)
     return genai_span
+
+
+def _is_misfit(arguments: object, parameters: object) -> bool:
+    """Whether arguments do not fit the tool: Java may have refused to convert them, and may have made a number of a text."""
+    return settled_by_parameters(Refusal(is_sure=False, is_of_arguments=True), arguments, parameters) == Refusal()
 
 
 def _is_json(result: str, may_go_on: bool) -> bool:

@@ -193,6 +193,7 @@ _OF_ARGUMENTS: Final = re.compile(
     r"|\bmissing field `\w{1,100}`|\binvalid type: [^\n]{1,200}?, expected "
     # Java: Jackson and the parsers of numbers
     r"|^Cannot (?:deserialize value|coerce \w{1,20} value|construct instance) |^For input string: \""
+    r"|^Character \S is neither a decimal digit number, decimal point, nor \"e\" notation exponential mark\.$"
     # Kotlin: its reflection and its parser of JSON
     r"|^No argument provided for a required parameter: |^Failed to parse literal '|\brequired for type with serial name '"
     # Pydantic AI, of which a tool's own model may be the one that does not fit: the error, and what the model is told

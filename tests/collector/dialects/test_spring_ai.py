@@ -10,6 +10,7 @@ from collector.model.span import Span
 from tests.builders import called, doubts, model_span, read_tool, run_of, span
 
 SCOPE = "org.springframework.boot"
+NO_NUMBER = 'Character s is neither a decimal digit number, decimal point, nor "e" notation exponential mark.'
 
 
 def framework(kind: str, name: str, number: int, parent: int, **attributes: Any) -> Span:
@@ -89,6 +90,22 @@ def test_the_tools_parameters_tell_whether_jackson_refused_the_arguments(order: 
     })  # fmt: skip
     run = run_of(framework("chat_client", "spring_ai chat_client", 2, 0), failed)
     assert (called(run), doubts(run)) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("told", "order", "expected"),
+    [
+        (NO_NUMBER, '"soon"', (["(pay)"], [])),
+        (NO_NUMBER, "7", (["pay"], [])),
+        ("card declined", '"soon"', (["pay"], ["uncertain_execution"])),
+        ("card declined", "7", (["pay"], [])),
+    ],
+)
+def test_java_may_have_refused_arguments_that_do_not_fit(told: str, order: str, expected: Any) -> None:
+    failed = tool(told, **{"spring.ai.tool.call.arguments": f'{{"order": {order}}}'})
+    paid = span("tool_call pay", 4, 2, at=20, attributes=tool('"paid"').attributes, scope=SCOPE)
+    run = run_of(framework("chat_client", "spring_ai chat_client", 2, 0), failed, paid)
+    assert (called(run)[:1], doubts(run)) == expected
 
 
 @pytest.mark.parametrize(
