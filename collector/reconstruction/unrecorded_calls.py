@@ -40,28 +40,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     told |= _told_later([model for model in models if model.span_id not in told], requested, unreadable)
     telling = {request.model.span_id for request in requested if not request.is_recorded}
     told |= {model.span_id: model for model, later in pairwise(models) if later.span_id in telling}
-    told_starts, told_ends = _times_of(told.values())
-    began = sorted(
-        [spans[0].start_ns for spans in run.executions]
-        + [child.anchor.start_ns for child in run.children if child.anchor is not None]
-    )
-    silent: list[tuple[GenAISpan, GenAISpan | None]] = []
-    answered: list[GenAISpan] = []
-    starts = [model.start_ns for model in models]
-    shared: set[int] = set()  # what began with the next request, by a coarse clock, is the answer of one of the two
-    for index, model in enumerate(models):
-        following = max(index + 1, bisect_right(starts, model.end_ns))  # not one inside it, of another instrumentation
-        later = models[following] if following < len(models) else None
-        # What began before the next request was asked for by this one: a span shows it.
-        at = bisect_left(began, model.start_ns)
-        while at in shared and began[at] == model.start_ns:
-            at += 1
-        if at < len(began) and (later is None or began[at] <= later.start_ns):
-            answered.append(model)
-            if later is not None and began[at] == later.start_ns:
-                shared.add(at)
-        elif not (asked := bisect_right(told_starts, model.end_ns)) or told_ends[asked - 1] < model.start_ns:
-            silent.append((model, later))
+    answered, silent = _answered_and_silent(run, models, told.values())
     if any(model.span_id in asking or model.span_id in unreadable for model, _ in silent):
         return True
     if has_parts and not run.executions and any(model.tracing == "some" for model, _ in silent):
@@ -75,6 +54,39 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         return False
     gaps = [model for model, later in silent if later is not None and _is_followed(model, later)]
     return 0 < len(gaps) <= len(answered)
+
+
+def _answered_and_silent(
+    run: RunSpans, models: Sequence[GenAISpan], told: Iterable[GenAISpan]
+) -> tuple[list[GenAISpan], list[tuple[GenAISpan, GenAISpan | None]]]:
+    """Returns the requests after which something began that has a span, and those after which nothing did and of which
+    none of ``told`` tells, each with the next.
+    """
+    began = sorted(
+        [spans[0].start_ns for spans in run.executions]
+        + [child.anchor.start_ns for child in run.children if child.anchor is not None]
+    )
+    answered: list[GenAISpan] = []
+    silent: list[tuple[GenAISpan, GenAISpan | None]] = []
+    starts = [model.start_ns for model in models]
+    told_starts, told_ends = _times_of(told)
+    shared: set[int] = set()  # what began with the next request, by a coarse clock, is the answer of one of the two
+    for index, model in enumerate(models):
+        following = max(index + 1, bisect_right(starts, model.end_ns))  # not one inside it, of another instrumentation
+        later = models[following] if following < len(models) else None
+        # What began before the next request was asked for by this one: a span shows it.
+        at = bisect_left(began, model.start_ns)
+        while at in shared and began[at] == model.start_ns:
+            at += 1
+        if at < len(began) and (later is None or began[at] <= later.start_ns):
+            answered.append(model)
+            if later is not None and began[at] == later.start_ns:
+                shared.add(at)
+            continue
+        begun = bisect_right(told_starts, model.end_ns)
+        if not begun or told_ends[begun - 1] < model.start_ns:
+            silent.append((model, later))
+    return answered, silent
 
 
 def may_have_lost_failures(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:

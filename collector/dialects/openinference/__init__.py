@@ -1,0 +1,167 @@
+"""OpenInference attributes (semantic conventions 0.1.x, Python and JavaScript instrumentors and span processors).
+
+Seen with LangChain, OpenAI Agents, LlamaIndex, smolagents, CrewAI, Agno, DSPy, AutoGen, Google ADK, Haystack, the model
+clients, and over the native spans of Pydantic AI, Strands and Mastra. They differ little: in the attributes that hold
+the tool's name and call id, and in how its arguments are wrapped.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from collector.dialects.openinference import model_request, tool_call
+from collector.dialects.openinference.common import (
+    CLAUDE,
+    INPUT,
+    LANGCHAIN,
+    LANGCHAIN_AGENT,
+    METADATA,
+    METHOD,
+    NAME,
+    OUTPUT,
+    TOOL_NAME,
+)
+from collector.model import semconv
+from collector.model.dialect import Dialect
+from collector.model.from_span import context_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role
+from collector.model.graphs import note_graph
+from collector.model.span import Span
+from collector.payloads.flattened_attributes import flattened_calls
+from collector.payloads.text_calls import ACTION_INPUT
+from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of
+
+_KIND: Final = "openinference.span.kind"
+_AGENT_NAME: Final = "agent.name"
+_CREW: Final = "crew_key"
+_CREW_TASKS: Final = "crew_tasks"
+_CREW_MESSAGES: Final = ('"tool_calls": [{', ACTION_INPUT)
+"""In the output of a task of CrewAI, which holds the conversation of the agent with its model: calls, or such in words."""
+_RESUMED: Final = re.compile(r"\.a?continue_run$")
+"""Ends the name of a run of Agno that goes on once a human has answered; its input is what the user said at first (3.x)."""
+# LlamaIndex, Haystack, DSPy: agents traced as chains under the name of their class, which is not the agent's.
+_AGENT_CHAIN: Final = re.compile(r"(?:\bAgent|[a-z]Agent|AgentWorkflow|ReAct|CodeAct)\.(?:run|arun|forward|aforward)$")
+# LlamaIndex before 0.12: each method of an agent's parts is an agent's, and is given the tools that it runs.
+_AGENT_STEP: Final = re.compile(r"^\w{0,64}Agent(?:Runner|Worker)\.(?!a?(?:stream_)?chat$)")
+_BRACKETED: Final = re.compile(r"^(?:agent_run|invocation) \[(.+)\]$")
+_NODE: Final = '"langgraph_node":'
+_INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
+_LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
+_EVENT: Final = "target"
+_EVENT_PATH: Final = "metadata.path"
+_EVENT_OF_BEEAI: Final = re.compile(
+    r"^(?:agent|tool)\..+\.(?:start|update|partial_update|success|finish|error|retry|final_answer)$"
+)
+"""Instrumentors of BeeAI record events of its emitter as spans: older ones all of them, several of one call."""
+_HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
+"""In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
+_OPERATION: Final = "ai.operationId"
+_VERCEL_AGENTS: Final = ("ai.generateText", "ai.streamText")
+"""Runs of Vercel's AI SDK, which the processor for it calls chains (2.x); each call of a tool leaves a span."""
+_STEP: Final = "agent_step"
+"""The operation of Vercel's AI SDK for a turn of an agent, which the processor for it takes for a request to a model."""
+_TASK: Final = "execute_task "
+"""Begins the name of a node of LangGraph under OpenLLMetry (0.62), which the processor for it calls a tool (0.1.23)."""
+_HOOKED: Final = (CLAUDE, "@arizeai/openinference-instrumentation-claude-agent-sdk")
+"""Scopes for Claude's Agent SDK: they record no requests to models, and each call by a hook."""
+
+
+def read_span(span: Span) -> GenAISpan | None:
+    """Classifies the span by its ``openinference.span.kind``."""
+    attributes = span.attributes
+    kind = attributes.get(_KIND)
+    if type(kind) is str:
+        kind = kind.upper()  # tracers of one's own write it in either case
+    event = attributes.get(_EVENT) or attributes.get(_EVENT_PATH)
+    if type(event) is str and _EVENT_OF_BEEAI.match(event):
+        return _read_event(span)
+    if (kind == "AGENT" and _AGENT_STEP.match(span.name)) or (kind == "TOOL" and span.name.startswith(_TASK)):
+        return IGNORED
+    is_named_like_agent = kind == "AGENT" and TOOL_NAME in attributes  # a tool named `ask_policy_agent` gets that kind
+    if kind == "TOOL" or is_named_like_agent:
+        return tool_call.read_tool(span)
+    if kind == "LLM":
+        return IGNORED if attributes.get(semconv.OPERATION_NAME) == _STEP else model_request.read_model(span)
+    if kind == "AGENT":
+        return _read_agent(span)
+    if kind == "CHAIN":
+        return _read_chain(span)
+    return IGNORED if type(kind) is str else None
+
+
+def _read_event(span: Span) -> GenAISpan:
+    """Reads an event of an agent that tells a tool: which of these events are one call, nothing says."""
+    if TOOL_NAME not in span.attributes:
+        return IGNORED
+    genai_span = tool_call.read_tool(span)
+    genai_span.tracing = "guessed"
+    return genai_span
+
+
+def _read_agent(span: Span) -> GenAISpan:
+    genai_span = _read_context(span)
+    genai_span.role, genai_span.output = Role.AGENT, flattened_calls(span.attributes)
+    transcript = span.attributes.get(OUTPUT)
+    if _CREW in span.attributes and type(transcript) is str and len(transcript) <= MAX_TEXT:
+        genai_span.history = transcript if any(marker in transcript for marker in _CREW_MESSAGES) else None
+    genai_span.name = first_name(span.attributes, (_AGENT_NAME, semconv.AGENT_NAME)) or genai_span.agent
+    if _RESUMED.search(span.name) is not None:
+        genai_span.tracing = "resumed"
+    elif genai_span.scope in _HOOKED:
+        genai_span.tracing = "complete"
+    if genai_span.agent != span.name and type(metadata := span.attributes.get(METADATA)) is str and _NODE in metadata:
+        genai_span.tracing = "node"  # called an agent for its name
+    if genai_span.name is None:
+        bracketed = _BRACKETED.match(span.name)
+        genai_span.name = name_of(bracketed[1] if bracketed else METHOD.sub("", span.name))
+    return genai_span
+
+
+def _read_chain(span: Span) -> GenAISpan:
+    """Reads a chain: the agent's run if LangChain's metadata names an agent like the span, else a step."""
+    agent = find_text(LANGCHAIN_AGENT, span.attributes.get(METADATA))
+    if agent is not None and agent == span.name:
+        genai_span = _read_agent(span)
+        genai_span.tracing = genai_span.tracing or "complete"
+        return genai_span
+    if _AGENT_CHAIN.search(span.name):
+        genai_span = _read_context(span)
+        genai_span.role = Role.AGENT
+        transcript = span.attributes.get(OUTPUT)
+        if type(transcript) is str and _HAYSTACK_MESSAGE in transcript and len(transcript) <= MAX_TEXT:
+            genai_span.history = transcript
+        return genai_span
+    if span.attributes.get(_OPERATION) in _VERCEL_AGENTS:
+        genai_span = _read_context(span)
+        genai_span.role, genai_span.tracing = Role.AGENT, "complete"
+        return genai_span
+    return IGNORED if span.parent_span_id else _read_context(span)
+
+
+def _read_context(span: Span) -> GenAISpan:
+    get = span.attributes.get
+    metadata, user_input = get(METADATA), get(INPUT)
+    if _CREW in span.attributes:  # the input describes the agent; the task is in another attribute
+        user_input = get(OUTPUT) if span.parent_span_id else get(_CREW_TASKS)
+    conversation_id = name_of(get(semconv.SESSION_ID)) or find_text(_LANGCHAIN_THREAD, metadata)
+    genai_span = context_span_of(span, Role.OTHER, NAME, user_input, conversation_id)
+    genai_span.agent = find_text(LANGCHAIN_AGENT, metadata)
+    if span.scope.name == LANGCHAIN:
+        note_graph(genai_span, span, find_text(_INTEGRATION, metadata))
+    return genai_span
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(_KIND,),
+    read_span=read_span,
+    markers=(b"openinference.span.kind",),
+    attributes=frozenset({
+        *tool_call.ATTRIBUTES, _AGENT_NAME, INPUT, OUTPUT, METADATA, _CREW, _CREW_TASKS,
+        _EVENT, _EVENT_PATH, semconv.AGENT_NAME, semconv.SESSION_ID, semconv.ERROR_TYPE,
+    }),
+    prefixes=model_request.PREFIXES,
+    output_attributes=model_request.OUTPUTS,
+    tool_definition_attributes=model_request.TOOL_DEFINITIONS,
+)  # fmt: skip

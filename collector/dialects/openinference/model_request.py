@@ -1,0 +1,137 @@
+"""Reads requests to models, and the one span of all turns that some frameworks have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from collector.dialects.openinference.common import INPUT, LANGCHAIN, LANGCHAIN_AGENT, METADATA, NAME, OUTPUT
+from collector.model import semconv
+from collector.model.from_span import model_span_of
+from collector.model.genai_span import GenAISpan
+from collector.model.span import Span
+from collector.payloads.flattened_attributes import flattened_calls, flattened_messages
+from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
+from collector.payloads.offered_tools import names_tool_to_call
+from collector.payloads.text_calls import requests_action
+from collector.payloads.values import MAX_TEXT, find_text, name_of
+
+_ANSWER: Final = "llm.output_messages."
+_TEXT: Final = "llm.output_messages.0.message.content"
+_ANSWERED: Final = "llm.output_messages.0.message.role"
+_CONVERSATION: Final = "llm.input_messages."
+_OF_LOOP: Final = "message.tool_calls."
+_PARAMETERS: Final = "llm.invocation_parameters"
+_AUTOMATIC: Final = "automatic_function_calling_history"
+_AUTOMATIC_CALLS: Final = re.compile(rf'"{_AUTOMATIC}": ?\[(?=\{{)')
+"""In the output of google-genai, which calls tools and its model again until none is requested."""
+_GIVEN: Final = '"function_call"'
+"""In an input that holds earlier calls; the user's words after them have no role in its history."""
+_BEGINNING: Final = 64
+"""How much of its history tells where it begins anew: a stream has it once for each turn, one after the other."""
+_ANTHROPIC: Final = ("openinference.instrumentation.anthropic", "@arizeai/openinference-instrumentation-anthropic")
+_BY_PROVIDER: Final = re.compile(r'"type": ?"(?:(?:server|mcp)_tool_use|\w{1,40}_tool_result)"')
+"""In their answers with what the provider ran; attributes hold such calls like those that the model asked for."""
+_CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
+"""In outputs that hold calls in the framework's own form alone: Mastra 0.x, DSPy."""
+_CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")
+"""NeMo Agent Toolkit, before the repr of an answer's calls. It loses later requests, so what came of them is not known."""
+_DSPY: Final = "openinference.instrumentation.dspy"
+_CALLS_IN_FIELD: Final = re.compile(r"\[\[ ## \w{1,100} ## \]\]\n(\{\"tool_calls\": \[\{[^\n]*\})(?:\n|\Z)")
+"""DSPy: a field of an answer whose type is `ToolCalls` (3.x)."""
+_GOOGLE: Final = "openinference.instrumentation.google_genai"
+_WITHOUT_EMPTY: Final = (LANGCHAIN, _GOOGLE)
+"""Scopes that leave out the arguments of a requested call if there are none."""
+_HIDDEN: Final = "__REDACTED__"
+"""In the place of an answer that is not to be recorded (`OPENINFERENCE_HIDE_OUTPUTS`)."""
+_ADK_SCOPE, _ADK_AGENT = "gcp.vertex.agent", "invoke_agent "
+"""The span on which it writes all requests of a run of ADK 2.13, one over the other: the calls of several answers are mixed,
+and the last input and output are whole."""
+
+PREFIXES: Final = (_ANSWER, _OF_LOOP)
+OUTPUTS: Final = (_ANSWER, OUTPUT)
+TOOL_DEFINITIONS: Final = ("llm.tools.", _PARAMETERS)
+"""How keys begin of what is read of a request beside what other spans have: messages, the answer, and tools."""
+
+
+def read_model(span: Span) -> GenAISpan | None:
+    """Reads a request to a model; None if it is to be read again with all its attributes."""
+    get = span.attributes.get
+    output, given = get(OUTPUT), get(INPUT)
+    # Written by hand: instrumentations have both.
+    if given is None and output is None and (_ANSWERED in span.attributes or _TEXT in span.attributes):
+        if not span.is_whole and span.parent_span_id and semconv.OPERATION_NAME not in span.attributes:
+            return None  # to be read again with all attributes
+        given = flattened_messages(span.attributes, _CONVERSATION)
+        output = get(_TEXT)
+    if span.scope.name == _ADK_SCOPE and span.name.startswith(_ADK_AGENT):
+        return _read_requests_of_adk(span, output)
+    calls: object = _calls_in_answer(span.attributes, output, span.scope.name)
+    if calls is None and type(output) is str and any(marker in output for marker in _CALLS_IN_OUTPUT):
+        calls = output
+    if calls is None and span.scope.name == _DSPY and type(text := get(_TEXT)) is str:
+        field = _CALLS_IN_FIELD.search(text, 0, MAX_TEXT)
+        calls = None if field is None else field[1]
+    genai_span = model_span_of(span, NAME, calls, given)
+    # An answer without calls is in `output.value` alone. It was captured all the same.
+    genai_span.has_output = genai_span.has_output or (bool(output) and output != _HIDDEN)
+    if calls is not None and names_tool_to_call(get(_PARAMETERS)):
+        genai_span.finish = "other"  # as OpenAI has it
+    if not genai_span.has_output and span.scope.name == _GOOGLE:
+        genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
+    is_asking = requests_action(output) or (type(output) is str and _CALLS_IN_TEXT.search(output) is not None)
+    if calls is None and is_asking:
+        genai_span.output, genai_span.finish = get(_TEXT), "tool_calls"
+    genai_span.agent = find_text(LANGCHAIN_AGENT, get(METADATA))
+    genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
+    if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:
+        _read_loop(genai_span, span, output)
+    return genai_span
+
+
+def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) -> str | list[dict[str, Any]] | None:
+    """Returns the calls that an answer asked for, beside what its provider ran; None if there are none."""
+    if (
+        scope in _ANTHROPIC
+        and type(output) is str
+        and _BY_PROVIDER.search(output) is not None
+        and len(output) <= MAX_TEXT
+    ):
+        return output
+    calls = flattened_calls(attributes)
+    if calls is not None and scope in _WITHOUT_EMPTY and output:
+        for call in calls:
+            call.setdefault("arguments", "")
+    if type(output) is str and may_hold_provided(output):
+        return [*provided_calls(output), *(calls or ())] or None
+    return calls
+
+
+def _read_loop(genai_span: GenAISpan, span: Span, output: str) -> None:
+    """Reads the one span of all turns: the history in its output has them and their results, its answer what it left to others.
+
+    The history begins with what the loop was given, which may hold calls that were made before.
+    """
+    begun = _AUTOMATIC_CALLS.search(output)
+    if begun is None:
+        return
+    given = genai_span.history
+    genai_span.tracing = "memory" if type(given) is str and _GIVEN in given else "loop"
+    beginning = output[begun.end() : begun.end() + _BEGINNING]
+    history = f'{{"{_AUTOMATIC}":[' + output[output.rindex(beginning) :]
+    genai_span.history = with_provided_calls(history)
+    answer = {key: value for key, value in span.attributes.items() if key.startswith(_ANSWER)}
+    is_streamed = not any(key.startswith(_OF_LOOP) for key in span.attributes)
+    genai_span.output = (
+        left_calls(output, history) if is_streamed else _calls_in_answer(answer, output, span.scope.name)
+    )
+
+
+def _read_requests_of_adk(span: Span, output: object) -> GenAISpan:
+    given = span.attributes.get(INPUT)
+    genai_span = model_span_of(span, NAME, output, given)
+    genai_span.conversation_id = name_of(span.attributes.get(semconv.SESSION_ID))
+    if type(given) is str and len(given) <= MAX_TEXT:
+        genai_span.history, genai_span.tracing = given, "memory"
+    return genai_span

@@ -1,0 +1,141 @@
+"""Reads spans of tools: the call, and what came of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from collector.dialects.openinference.common import (
+    CLAUDE,
+    INPUT,
+    LANGCHAIN_AGENT,
+    METADATA,
+    METHOD,
+    NAME,
+    OUTPUT,
+    TOOL_NAME,
+)
+from collector.model import semconv
+from collector.model.from_span import doubt_failure, doubt_outcome, doubt_start, genai_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role
+from collector.model.span import Span
+from collector.payloads.refusals import (
+    MAX_CHARS,
+    Refusal,
+    find_refusal,
+    guardrail_refusal,
+    refuses,
+    settled_by_parameters,
+)
+from collector.payloads.span_names import is_handoff
+from collector.payloads.tool_arguments import arguments_of_crew, is_positional, is_schema, tool_arguments
+from collector.payloads.tool_results import flagged_failure, is_in_place_of_result, tool_result
+from collector.payloads.values import UNREADABLE, find_text, first_name, name_of, parse_any
+
+_TOOL_PARAMETERS: Final = "tool.parameters"
+_CALL_IDS: Final = ("tool.id", "tool_call.id", "tool.call_id", "tool_call_id")
+_LANGCHAIN_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
+_HANDOFF: Final = "handoff_to_"
+_JS_AGENTS: Final = "@arizeai/openinference-instrumentation-openai-agents"
+_LISTING: Final = "mcp_tools"
+"""OpenAI Agents: what it asks each MCP server before a request to a model. Only the span of a call names a tool."""
+_REQUESTED: Final = "tool_call.function.arguments"
+"""The arguments, which Pipecat's instrumentation (2.0) has nowhere else if there are none."""
+_AUTOGEN: Final = "openinference.instrumentation.autogen_agentchat"
+"""It ends all spans well, also of calls whose arguments AutoGen could not parse, and tells its model so (0.7)."""
+_UNPARSED: Final = re.compile(r"Error: [^\n]{1,200}: line \d{1,9} column \d{1,9} \(char \d{1,9}\)\Z")
+_PIPECAT: Final = "openinference.instrumentation.pipecat"
+"""It ends all spans well. A handler has no other way to tell a failure than its result (Pipecat 1.x)."""
+_CREWAI: Final = "openinference.instrumentation.crewai"
+"""It ends the spans of tools well, also of one that failed (CrewAI 0.2xx) or could not reach the coworker that it names."""
+_FAILED_IN_CREW: Final = re.compile(
+    r"\s*(?:I encountered an error while trying to use the tool|Error executing tool)\."
+)
+"""How the words begin that CrewAI has in place of a result."""
+_ADK: Final = "openinference.instrumentation.google_adk"
+"""It ends the spans of tools well, also of one whose error a callback answered, or that answered with an error (1.0)."""
+_EXIT_CODE: Final = "Exit code "
+"""Begins the words for a command of a shell that ran and failed."""
+_MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
+
+ATTRIBUTES: Final = (TOOL_NAME, _TOOL_PARAMETERS, _REQUESTED, *_CALL_IDS)
+"""What is read of a tool beside what other spans have."""
+
+
+def read_tool(span: Span) -> GenAISpan:
+    """Reads a call; IGNORED if the span is of a handoff or of something that the framework calls a tool."""
+    get = span.attributes.get
+    name = name_of(get(TOOL_NAME))
+    # For JavaScript it gives the span of a handoff a tool's name as well.
+    if is_handoff(span.name) and (name is None or name.startswith(_HANDOFF)):
+        return IGNORED
+    if name is None and span.name == _LISTING:
+        return IGNORED
+    if name is None and "[" not in span.name:  # no provider takes a tool of such a name
+        name = name_of(METHOD.sub("", span.name))
+    if name == _MERGED:
+        return IGNORED
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name
+    genai_span.call_id = first_name(span.attributes, _CALL_IDS) or find_text(_LANGCHAIN_CALL_ID, get(OUTPUT))
+    parameters = get(_TOOL_PARAMETERS)  # a schema in some instrumentors, the arguments in others
+    genai_span.arguments = _arguments_of(span)
+    genai_span.is_pending = genai_span.is_pending or (
+        INPUT in span.attributes and OUTPUT not in span.attributes and genai_span.status != "error"
+    )
+    if genai_span.is_pending and is_schema(parameters):
+        doubt_outcome(genai_span)  # an instrumentor's or a decorator's, which records what returned; it was cancelled
+    genai_span.agent = find_text(LANGCHAIN_AGENT, get(METADATA))
+    genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
+    _read_refusal(genai_span, get(OUTPUT))
+    # Where a call failed and nothing says why: its arguments were refused if the tool could not have taken them.
+    genai_span.refusal = settled_by_parameters(genai_span.refusal, genai_span.arguments, parameters)
+    were_recorded = INPUT in span.attributes or genai_span.arguments is not None
+    # OpenAI Agents for JavaScript records arguments if they fit.
+    if were_recorded and span.scope.name == _JS_AGENTS and genai_span.refusal is not None:
+        genai_span.refusal = genai_span.refusal._replace(is_ruled_out=genai_span.refusal.is_of_arguments)
+    if genai_span.status == "error" and OUTPUT in span.attributes and not were_recorded:
+        doubt_start(genai_span)
+    if genai_span.scope == CLAUDE and not span.status_message.startswith(_EXIT_CODE):
+        doubt_failure(genai_span)
+    return genai_span
+
+
+def _arguments_of(span: Span) -> object:
+    get = span.attributes.get
+    parameters = get(_TOOL_PARAMETERS)
+    arguments = tool_arguments(arguments_of_crew(get(INPUT)), parameters, name_of(get(TOOL_NAME)))
+    if arguments is None and parameters is not None and not is_schema(parameters):
+        arguments = parse_any(parameters)
+    if arguments is None and span.scope.name == _PIPECAT:
+        arguments = get(_REQUESTED)
+    return UNREADABLE if arguments is None and is_positional(get(INPUT)) else arguments
+
+
+def _read_refusal(genai_span: GenAISpan, output: object) -> None:
+    is_told = genai_span.scope in (_PIPECAT, _ADK) or is_in_place_of_result(output)
+    if is_told and ((told := tool_result(None, output)).failed or is_in_place_of_result(output)):
+        genai_span.status, genai_span.refusal = "error", told.refusal or genai_span.refusal
+    elif is_told and told.is_open and genai_span.status == "ok":
+        genai_span.status, genai_span.tracing = "unset", "told"
+    elif (flagged := flagged_failure(output)) is not None:
+        genai_span.status, genai_span.refusal = "error", flagged.refusal or genai_span.refusal
+    elif genai_span.scope == _CREWAI and type(output) is str and _FAILED_IN_CREW.match(output) is not None:
+        genai_span.status = "error"
+    # AutoGen's span of a tool that does not exist ends well. Only of a refusal that names the tool: the output is the tool's.
+    name = genai_span.name
+    if name is not None and type(output) is str and len(output) <= MAX_CHARS and name in output:
+        refusal = find_refusal(output)
+        if refusal is not None and refusal.tool is not None and refuses(refusal, name) == "yes":
+            genai_span.status, genai_span.refusal = "error", refusal
+    if genai_span.scope == _AUTOGEN and _is_unparsed(genai_span.arguments, output):
+        genai_span.status, genai_span.refusal = "error", Refusal()
+    if genai_span.status != "error" and genai_span.refusal is None:
+        genai_span.refusal = guardrail_refusal(genai_span.scope, output)
+
+
+def _is_unparsed(arguments: object, output: object) -> bool:
+    """Whether the output is what Python's parser of JSON says of arguments that are no object."""
+    is_told = type(output) is str and _UNPARSED.match(output) is not None
+    return is_told and not isinstance(parse_any(arguments), Mapping)
