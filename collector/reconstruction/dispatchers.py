@@ -12,9 +12,8 @@ from collector.reconstruction.requested_calls import RequestedCall
 
 _BY_POSITION: Final = {"args", "kwargs"}
 """The keys of a recorded Python call, of whose parameters only some are named."""
-_MAX_PARAMETERS: Final = (
-    16  # of such a function; senders may make up any number, to be looked at for each call inside it
-)
+_MAX_PARAMETERS: Final = 16
+"""Of such a function; senders may make up any number, to be looked at for each call inside it."""
 
 
 def values_given(arguments: Arguments) -> list[Any]:

@@ -141,9 +141,10 @@ def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
 def _weigh_last(call: DraftCall, shown: Shown, request: RequestedCall, *, is_handoff: bool) -> None:
     """The model was not asked again, and a span would show the call if it ran."""
     run = shown.run
-    call.executed = "missing_anchor" in run.incomplete
     if _ended_before_calls(run):
+        call.executed = False
         return
+    call.executed = "missing_anchor" in run.incomplete
     if call.executed or is_handoff or call.name in shown.names or _may_have_failed_the_run(call, run):
         call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
     # The provider may run tools of its own, of which it alone knows the parameters, and answers when they have returned.
