@@ -45,7 +45,7 @@ from collector.service.rule_reload import RuleReload
 from collector.service.self_telemetry import self_telemetry
 from collector.service.standstill import Standstill
 from collector.service.status import facts
-from collector.service.turns import give_way, pause_after
+from collector.service.turns import give_way, next_budget, pause_after
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
@@ -265,12 +265,15 @@ class Service:
         # A recording was not sent in a standstill, and a topic loses nothing by it.
         listens = self._live and (self.grpc is not None or self.http is not None)
         standstill = Standstill(self.pipeline.gaps, SYSTEM_CLOCK) if listens else None
+        budget = next_budget()
         while not self._stopping.is_set():
             if standstill is not None and standstill.check():
                 await asyncio.sleep(_IDLE_PAUSE)  # what was sent meanwhile is read before runs are scored without it
             begun = time.thread_time()
             # Where memory could run short meanwhile it is looked at more often.
-            pause = min(self.pipeline.advance(), self._idle_pause if self._memory.is_ample() else _MAX_PAUSE)
+            pause = self.pipeline.advance(budget)
+            budget = next_budget(budget, has_more=not pause)
+            pause = min(pause, self._idle_pause if self._memory.is_ample() else _MAX_PAUSE)
             if self._runs is not None:
                 self._runs.advance()
             if self._drift is not None:

@@ -17,6 +17,7 @@ _TURN: Final = 0.005  # CPU seconds of each further one
 _LONG: Final = 0.015  # CPU seconds; only a step that cannot be divided, such as a very large span, takes longer
 _STEPS: Final = 4
 """Of the loop, in which a small request is answered: its bytes, its task, what that waits for, its answer."""
+_BUDGETS: Final = (0.0005, 0.002)  # seconds of a step of scoring, the shortest and the longest
 _MAX_WAITING = 500_000  # spans, or KiB of them: about ten seconds of work, after which senders give up and try again
 
 
@@ -110,6 +111,15 @@ def pause_after(worked: float) -> float:
     After very long work it is as long as that, so that nobody who has been kept waiting by it is kept waiting by what is next.
     """
     return worked if worked > _LONG else 0.0
+
+
+def next_budget(budget: float | None = None, *, has_more: bool = False) -> float:
+    """Returns how many seconds the next step of scoring may take; ``budget`` is that of the last, which left more to do or not.
+
+    In short steps requests wait for less, and in long ones all of it takes less: they grow for as long as there is more to do.
+    """
+    shortest, longest = _BUDGETS
+    return min(2 * budget, longest) if has_more and budget is not None else shortest
 
 
 async def give_way(worked: float = 0.0) -> None:

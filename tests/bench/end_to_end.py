@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import itertools
+import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -155,16 +156,17 @@ def latency(
             collector = stack.enter_context(collector_to(sink, spool, **more))
         channel = stack.enter_context(grpc.insecure_channel(f"127.0.0.1:{collector.grpc}"))
         stream, export = endless_requests(), channel.unary_unary(EXPORT_TRACES, None, None)
-        sent_at: dict[int, int] = {}
-        started = time.monotonic()
-        period, number = SPANS_PER_REQUEST / rate, 0
-        with concurrent.futures.ThreadPoolExecutor(1) as prober:
-            probing = prober.submit(_probe, collector.grpc, seconds, sent_at)
-            while (at := started + number * period) < started + seconds:
-                sleep_until(at)
-                export.future(next(stream), timeout=30)
-                number += 1
-            probing.result()
+        period, first_request = SPANS_PER_REQUEST / rate, next(stream)
+        # In a process of its own: in a thread of this one it would wait for what sends the load.
+        prober = stack.enter_context(concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")))
+        prober.submit(int).result()  # which takes as long as a process does to start
+        probing, started = prober.submit(_probe, collector.grpc, seconds), time.monotonic()
+        for number, raw in enumerate(itertools.chain([first_request], stream)):
+            sleep_until(started + number * period)
+            export.future(raw, timeout=30)
+            if probing.done():
+                break
+        sent_at = probing.result()
         wait_until_arrived(lambda: len(sink.counts()[2]), len(sent_at), _SETTLED)
         arrived = sink.counts()[2]
         latencies = sorted((arrived[probe] - at) / 1e6 for probe, at in sent_at.items() if probe in arrived)
@@ -187,15 +189,17 @@ def _on_cores(cores: Iterable[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _probe(port: int, seconds: float, sent_at: dict[int, int]) -> None:
-    random, until = Random(7), time.monotonic() + seconds
+def _probe(port: int, seconds: float) -> dict[int, int]:
+    """Send single spans. Returns the monotonic time at which each was sent, in nanoseconds, by the number in its attribute."""
+    random, until, sent_at = Random(7), time.monotonic() + seconds, dict[int, int]()
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         export = channel.unary_unary(EXPORT_TRACES, None, None)
         for number in itertools.count():
             if time.monotonic() >= until:
-                return
+                break
             span = Span(trace_id=random.randbytes(16), span_id=random.randbytes(8), parent_span_id=random.randbytes(8))
             span.attributes.append(attribute(f"{PROBE.decode()}{number:08d}", 1))
             sent_at[number] = time.monotonic_ns()
             export(request([span]), timeout=30)
             sleep_until(time.monotonic() + _PROBE_EVERY)
+    return sent_at

@@ -10,7 +10,7 @@ import pytest
 from collector.component import Rejected
 from collector.errors import DecodeError, RefusedError
 from collector.service import turns
-from collector.service.turns import Turns, pause_after
+from collector.service.turns import Turns, next_budget, pause_after
 from tests.waiting import let_others_run, until
 
 
@@ -183,3 +183,12 @@ def test_a_sender_that_gives_up_makes_room_for_the_next() -> None:
         assert work.taken.count("a") < 9
 
     asyncio.run(run())
+
+
+def test_steps_of_scoring_grow_only_while_there_is_more_to_do() -> None:
+    shortest, longest = turns._BUDGETS
+    budgets = [next_budget()]
+    for _ in range(5):
+        budgets.append(next_budget(budgets[-1], has_more=True))
+    assert budgets == [shortest, 2 * shortest, longest, longest, longest, longest]
+    assert next_budget(longest) == shortest
