@@ -22,6 +22,7 @@ from collector.errors import DecodeError
 from collector.model.genai_span import AGENT, BY_SHAPE, IGNORED, OTHER, UNREAD, GenAISpan
 from collector.otlp import lazy
 from collector.otlp.by_trace import readable_trace_ids
+from collector.otlp.handed_over import seen_from_ns
 from collector.otlp.structure import Envelope, Items, Structure
 from collector.reader import Reader
 from collector.results.redaction import Redaction
@@ -245,6 +246,8 @@ class RequestPipeline:
                 self._telemetry.late_spans.inc()
             elif disposition is Disposition.LEFT_OUT:
                 self._count_left_out(span)
+        if handed_ns := seen_from_ns(scope.envelope):
+            self._assembler.take_over({trace_id for _, trace_id, _, _ in read.found}, handed_ns)
         forwarded = self._forwarded(scope, withheld)
         if forwarded:
             taken.forwarded.append((scope.envelope, forwarded))

@@ -10,7 +10,8 @@ from typing import Any
 
 import grpc
 import pytest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span
 from pydantic import ValidationError
 
 from collector.component import ExportRequest
@@ -18,6 +19,8 @@ from collector.config.exporters import SendingQueueConfig
 from collector.config.model import Config
 from collector.delivery.outbox import Outbox, Outlet
 from collector.delivery.sending_queue import HANDOVER, SendingQueue
+from collector.otlp.handed_over import seen_from_ns, with_seen_from
+from collector.otlp.structure import Envelope
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
 from tests.harness import WEATHER_RULES, Bench, Life
@@ -106,6 +109,88 @@ def test_after_a_crash_a_trace_is_open_or_handed_over_never_both(written: bool, 
         life.write()
         assert len(usual) == 1
         assert len(successor) == (1 if written else 0), "what leaves as usual is not for it"
+
+
+READY = 1000.0
+"""What the clock of a bench says when it is ready: seconds after the epoch of the spans."""
+
+
+def requests_of(bench: Bench, *spans: Span) -> list[bytes]:
+    bench.send(*spans)
+    bench.clock.seconds += 1
+    requests: list[ExportRequest] = []
+    assert bench.pipeline.hand_over(requests.append) == 1
+    return [request.payload for request in requests]
+
+
+def verdicts_after(requests: list[bytes], *rest: Span, bench: Bench, last: bool) -> list[tuple[str, tuple[str, ...]]]:
+    """Of an instance that has long been ready, whether the spans that are handed over arrive first or last."""
+    bench.clock.seconds = READY - 100
+    bench.pipeline.ready()
+    bench.clock.seconds = READY + 10
+    if last:
+        bench.send(*rest)
+    for request in requests:
+        bench.pipeline.receive("traces", request, "grpc")
+    if not last:
+        bench.send(*rest)
+    bench.wait(40)
+    return [(verdict.label, verdict.doubts) for verdict in bench.verdicts]
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    ("begins", "expected"), [(READY + 0.1, ("pass", ())), (READY - 0.1, ("incomplete", ("torn_trace",)))]
+)
+def test_what_began_before_the_instance_that_hands_it_over_was_ready_is_in_doubt_there(
+    tmp_path: Path, begins: float, expected: Any, last: bool
+) -> None:
+    leaves, stays = Bench(tmp_path), Bench(tmp_path)
+    leaves.pipeline.ready()
+    *first, anchor = calls(data.TRACE, begins)
+    requests = requests_of(leaves, *first)
+    assert verdicts_after(requests, anchor, bench=stays, last=last) == [expected]
+
+
+def test_what_lost_spans_before_it_was_handed_over_is_in_doubt(tmp_path: Path) -> None:
+    leaves, stays = Bench(tmp_path, traces={"max_spans": 2}), Bench(tmp_path)
+    leaves.pipeline.ready()
+    *first, anchor = calls(data.TRACE, READY + 0.1)
+    third = data.tool(4, 1, "get_weather", READY + 0.3, data.TRACE)
+    requests = requests_of(leaves, *first, third)
+    assert verdicts_after(requests, anchor, bench=stays, last=False) == [("incomplete", ("torn_trace",))]
+
+
+def test_a_restart_keeps_what_the_instance_before_did_not_see(tmp_path: Path) -> None:
+    leaves = Bench(tmp_path)
+    leaves.pipeline.ready()
+    *first, anchor = calls(data.TRACE, READY - 0.1)
+    requests = requests_of(leaves, *first)
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES)) as life:
+        life.clock.seconds = READY - 100
+        life.pipeline.ready()
+        for request in requests:
+            life.pipeline.receive("traces", request, "grpc")
+        life.write()
+        life.crash()
+        life.send(anchor)
+        life.settle(40)
+        (event,) = life.events()
+    assert (event["gen_ai.evaluation.score.label"], event["rightcall.doubts"]) == ("incomplete", ["torn_trace"])
+
+
+def test_what_is_told_of_a_hand_over_is_told_once_and_changes_nothing_else_of_the_scope() -> None:
+    agents = InstrumentationScope(name="agents", version="1", attributes=data.attributes({"a": "b"}))
+    scope = ScopeSpans(scope=agents, schema_url="s")
+    envelope = Envelope(b"resource", scope.SerializeToString())
+    once = with_seen_from(envelope, 7)
+    assert (seen_from_ns(envelope), seen_from_ns(once)) == (0, 7)
+    assert with_seen_from(once, 5) == once, "what the first did not see the second did not either"
+    assert seen_from_ns(with_seen_from(once, 9)) == 9
+    changed = ScopeSpans.FromString(once.scope)
+    assert changed.scope.attributes.pop().key == "rightcall.handover.seen_from"
+    assert (changed, once.resource) == (scope, b"resource")
+    assert seen_from_ns(Envelope(b"", b"rightcall.handover.seen_from")) == 0, "no scope"
 
 
 def test_a_consumer_of_a_topic_has_nothing_to_hand_over() -> None:
