@@ -132,14 +132,12 @@ def rejected_items(signal: Signal, response: bytes) -> Rejected:
 def retry_delay(status_details: bytes) -> float | None:
     """Returns the delay in seconds that a backend asked for in the ``grpc-status-details-bin`` trailer, None if it did not."""
     try:
-        status = Status.FromString(status_details)
+        for detail in Status.FromString(status_details).details:
+            if detail.Is(RetryInfo.DESCRIPTOR):
+                info = RetryInfo.FromString(detail.value)
+                return float(info.retry_delay.ToMilliseconds()) / 1000
     except ProtobufError:
-        return None
-    for detail in status.details:
-        if detail.Is(RetryInfo.DESCRIPTOR):
-            info = RetryInfo()
-            detail.Unpack(info)
-            return float(info.retry_delay.ToMilliseconds()) / 1000
+        pass
     return None
 
 

@@ -139,6 +139,19 @@ def test_a_permanent_error_is_not_retried_even_with_a_retry_delay(code: str) -> 
     assert (clock.slept, sink.calls, counted["send_failed"]) == ([], 1, 2)
 
 
+def test_details_that_are_damaged_say_nothing_and_a_permanent_error_stays_one() -> None:
+    def answer(context: grpc.ServicerContext) -> bytes:
+        status = Status(code=grpc.StatusCode.INVALID_ARGUMENT.value[0])
+        status.details.add(type_url="type.googleapis.com/google.rpc.RetryInfo", value=b"\xff")
+        context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "scripted")
+        raise AssertionError
+
+    with OtlpSink([answer]) as sink:
+        counted, _ = export(sink.endpoint, clock=ManualClock())
+    assert (sink.calls, counted["send_failed"]) == (1, 2)
+
+
 def test_without_a_retry_delay_the_pauses_double_and_a_success_resets_them() -> None:
     clock = ManualClock()
     retry = {"initial_interval": "1s", "max_interval": "5s"}
