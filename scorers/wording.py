@@ -57,7 +57,8 @@ def plain_words(error: ErrorDetails) -> str:
         return message[:1].lower() + message[1:]
     message = plain.format_map(context)
     if isinstance(given, str | int | float) and error["type"] not in ("string_too_long", "string_pattern_mismatch"):
-        message += f", not {given!r}" if len(repr(given)) <= _MAX_GIVEN else ""
+        shown = repr(given).lower() if isinstance(given, bool) else repr(given)
+        message += f", not {shown}" if len(shown) <= _MAX_GIVEN else ""
     if error["type"] == "literal_error":
         message += nearest(str(given), context["expected"].replace("'", "").replace(" or ", ", ").split(", "))
     return message

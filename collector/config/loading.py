@@ -56,13 +56,20 @@ def _mistakes(document: Document, error: ValidationError) -> list[tuple[Where, s
         else:
             # What stands in the place of a text may be a secret that YAML read as a number: it is not quoted.
             secret_or_text = item["type"] == "string_type"
-            mistakes.append((where, plain_words(item | {"input": None} if secret_or_text else item)))
+            said = plain_words(item | {"input": None} if secret_or_text else item)
+            mistakes.append((where, said + _how_to_switch_off(where) if item["input"] is False else said))
     return mistakes
 
 
+def _how_to_switch_off(where: Where) -> str:
+    """Returns what to write where ``off``, which YAML reads as false, stands in the place of a section that can be."""
+    return "; to switch it off: {enabled: false}" if "enabled" in _known_keys(where) else ""
+
+
 def _known_keys(where: Where) -> list[str]:
-    """Returns the keys of the section at ``where``."""
-    section: type[BaseModel] = Config
+    """Returns the keys of the section at ``where``; none if it is no section."""
+    section: type[BaseModel] | None = Config
     for name in where:
-        section = next(_sections(section.model_fields[str(name)].annotation))
-    return list(section.model_fields)
+        field = section.model_fields.get(str(name)) if section is not None else None
+        section = next(_sections(field.annotation), None) if field is not None else None
+    return list(section.model_fields) if section is not None else []

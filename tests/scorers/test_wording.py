@@ -49,6 +49,7 @@ def told(given_: dict[str, Any]) -> str:
         ({"number": "x" * 58}, f"must be a number, not {'x' * 58!r}"),
         ({"number": "x" * 59}, "must be a number"),  # too long to repeat
         ({"flag": "yes"}, "must be true or false, not 'yes'"),
+        ({"whole": True}, "must be a whole number, not true"),  # as rule files have it, and not Python
         ({"some": {}}, "must be a list"),
         ({"some": []}, "must not be empty"),
         ({"some": [1, 2, 3]}, "must have at most 2 entries, has 3"),

@@ -33,6 +33,12 @@ MISTAKES = [
     ),
     ("exporters:\n  otlp: {endpoint: x:1, tls: {cert_file: a}}\n", "tls: set both cert_file and key_file, or neither"),
     ("- a\n", "collector.yaml:1: file: "),
+    ("console: off\n", "collector.yaml:1: console: must be a mapping, not false; to switch it off: {enabled: false}"),
+    (
+        "judge: {endpoint: 'http://x/v1', model: m, retry_on_failure: off}\n",
+        "judge.retry_on_failure: must be a mapping, not false; to switch it off: {enabled: false}",
+    ),
+    ("traces: off\n", "collector.yaml:1: traces: must be a mapping, not false\n"),
 ]
 
 
@@ -40,7 +46,7 @@ MISTAKES = [
 def test_mistakes_name_line_key_and_fix(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, text)
-    assert message in str(caught.value)
+    assert message in f"{caught.value}\n"
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
