@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from collector.config.model import Config
 from collector.config.yaml_documents import Document, Where, let_go, load_yaml
 from collector.errors import ConfigError
 from collector.scoring import embeddings, plugins
@@ -118,10 +119,16 @@ def _named(documents: Sequence[Document]) -> list[tuple[str, str]]:
 
 def _digests(document: Document) -> dict[int, bytes]:
     """Returns digests of what is written of each rule, by position."""
-    rules = document.data.get("rules") if isinstance(document.data, dict) else None
-    if not isinstance(rules, list):
-        return {}
-    return {at: sha256(repr(rule).encode("utf-8", "surrogatepass")).digest() for at, rule in enumerate(rules)}
+    return {
+        at: sha256(repr(rule).encode("utf-8", "surrogatepass")).digest()
+        for at, rule in enumerate(_written_rules(document.data))
+    }
+
+
+def _written_rules(data: object) -> list[object]:
+    """Returns the entries of the list of rules; none where there is no such list."""
+    rules = data.get("rules") if isinstance(data, dict) else None
+    return rules if isinstance(rules, list) else []
 
 
 def check_rules(paths: Iterable[Path], watched: Callable[[Sequence[Rule]], Iterable[Rule]] = iter) -> tuple[str, bool]:
@@ -254,12 +261,22 @@ _KINDS: Mapping[str | int, str] = {"rules": "rule", "tests": "test", "intents": 
 def _parse(document: Document, known: Mapping[int, Rule], pause: Callable[[], None] | None) -> RuleFile:
     """Parse all but the ``known`` rules, by position."""
     data = document.data
+    if (section := _section_of_a_configuration(data)) is not None:
+        message = "this is the configuration of a collector, not rules; `rightcall check --config` checks it"
+        raise _error(document, [Problem((section,), message)])
     if known:
         data = {**data, "rules": [known.get(at, rule) for at, rule in enumerate(data["rules"])]}
     try:
         return parse_rules(data, pause)
     except RuleError as error:
         raise _error(document, error.problems) from None
+
+
+def _section_of_a_configuration(data: object) -> str | None:
+    """Returns the first key that only a configuration has, unless there is a rule in the file: then it is out of place."""
+    if not isinstance(data, dict) or any(isinstance(rule, dict) for rule in _written_rules(data)):
+        return None
+    return next((key for key in data if key in Config.model_fields and key not in RuleFile.model_fields), None)
 
 
 def _compile(

@@ -69,6 +69,7 @@ RULES = [
     Mistake("a test of a rule that is not there", "rules:\n  - {name: refund, match: {}}\ntests:\n  - {name: t, rule: refnd, calls: [], passes: true}\n", ":4", "did you mean refund"),
     Mistake("a test that expects nothing", "rules:\n  - {name: x, match: {}}\ntests:\n  - {name: t, rule: x, calls: []}\n", ":4", "passes is missing"),
     Mistake("a test that fails", "rules:\n  - {name: x, match: {}, expect: {sequence: [a, b]}}\ntests:\n  - {name: t, rule: x, calls: [a], passes: true}\n", ":4", "missing b"),
+    Mistake("the configuration of a collector", "receivers: {}\nrules: [rules/]\nspool: memory\n", ":1", "--config"),
     Mistake("a file that is not there", "", "gone.yaml", "no such rule file"),
 ]  # fmt: skip
 
