@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from collector.config.listeners import clashes
 from collector.config.model import Config
-from collector.config.yaml_documents import Document, Where, environment, load_yaml, nearest
+from collector.config.yaml_documents import Document, Where, environment, load_yaml, nearest, rule_paths
+from collector.errors import ConfigError
 from scorers.wording import plain_words
 
 
@@ -21,10 +22,19 @@ def load_config(path: Path) -> Config:
         config = Config.model_validate(_without_nulls(document.data, Config), context=path.parent)
     except ValidationError as error:
         raise document.error(_mistakes(document, error)) from None
-    # Now and not when the second one binds, so that `check` finds it and the message names both keys.
-    if mistakes := list(clashes(config)):
+    # Now and not when they are used, so that all mistakes are told at once, each with its key and its line.
+    if mistakes := [*clashes(config), *_unreadable_rules(config)]:
         raise document.error(mistakes)
     return config
+
+
+def _unreadable_rules(config: Config) -> Iterator[tuple[Where, str]]:
+    """Yield the paths of rules at which there is nothing to read."""
+    for index, path in enumerate(config.rules):
+        try:
+            rule_paths([path])
+        except ConfigError as error:
+            yield ("rules", index), str(error)
 
 
 def _without_nulls(data: Any, section: type[BaseModel] | None) -> Any:

@@ -87,6 +87,8 @@ CONFIGS = [
     Mistake("an unknown log level", "service: {telemetry: {logs: {level: verbose}}}\n", ":1", "'debug'"),
     Mistake("a variable that is not set", "exporters: {otlp: {endpoint: '${env:NOT_SET_ANYWHERE}'}}\n", ":1", "NOT_SET_ANYWHERE"),
     Mistake("rules that are one word", "rules: rules/\n", ":1", "list"),
+    Mistake("rules that are not there", "rules:\n  - rulse/\n", ":2: rules.0", "rulse: no such rule file or folder"),
+    Mistake("a section switched off", "console: off\n", ":1", "{enabled: false}"),
     Mistake("the rules themselves", "rules: [{name: refund}]\n", ":1", "path of a file or folder"),
     Mistake("pipelines as of the OpenTelemetry Collector", "service: {pipelines: {traces: {receivers: [otlp]}}}\n", ":1", "pipelines"),
     Mistake("a certificate without its key", "receivers: {otlp: {protocols: {grpc: {endpoint: '0.0.0.0:4317', tls: {cert_file: a.pem}}}}}\n", ":1", "key_file"),

@@ -74,7 +74,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (desk / item.name).symlink_to(item)
     (desk / "rules").mkdir()
     texts = [block.text for block in blocks("yaml") if block.path.name == "README.md" and block.path.parent == ROOT]
-    (desk / "rules" / "rules.yaml").write_text(next(text for text in texts if text.startswith("rules:")))
+    for path in (desk / "rules" / "rules.yaml", desk / "new-rules.yaml"):
+        path.write_text(next(text for text in texts if text.startswith("rules:")))
     (desk / "collector.yaml").write_text(next(text for text in texts if "receivers:" in text))
     shutil.copytree(RECORDINGS, desk / "traces")
     return desk

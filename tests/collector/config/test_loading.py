@@ -56,13 +56,15 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules.yaml").touch()
     config = load(
         tmp_path,
-        """
-receivers: {otlp: {protocols: {http: {tls: {cert_file: tls/cert.pem, key_file: /etc/key.pem}}}}}
-rules: [rules, /etc/rules.yaml]
-spool: {path: spool}
-exporters: {otlp: {endpoint: "x:1", tls: {ca_file: ca.pem}}}
+        f"""
+receivers: {{otlp: {{protocols: {{http: {{tls: {{cert_file: tls/cert.pem, key_file: /etc/key.pem}}}}}}}}}}
+rules: [rules, {tmp_path}/rules.yaml]
+spool: {{path: spool}}
+exporters: {{otlp: {{endpoint: "x:1", tls: {{ca_file: ca.pem}}}}}}
 """,
     )
     http, otlp = config.receivers.otlp.protocols.http, config.exporters.otlp
@@ -71,5 +73,5 @@ exporters: {otlp: {endpoint: "x:1", tls: {ca_file: ca.pem}}}
     assert otlp is not None
     assert config.spool is not None
     assert (http.tls.cert_file, http.tls.key_file) == (tmp_path / "tls/cert.pem", Path("/etc/key.pem"))
-    assert config.rules == [tmp_path / "rules", Path("/etc/rules.yaml")]
+    assert config.rules == [tmp_path / "rules", tmp_path / "rules.yaml"]
     assert (config.spool.path, otlp.tls.ca_file) == (tmp_path / "spool", tmp_path / "ca.pem")

@@ -22,6 +22,7 @@ admin: {endpoint: 127.0.0.1:13133}
 
 
 def test_a_complete_configuration(tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
     config = load(tmp_path, CONTRACT)
     assert (config.traces.settle, config.traces.max_duration, config.rules) == (2.0, 600.0, [tmp_path / "rules"])
     assert config.exporters.otlp is not None
