@@ -20,7 +20,8 @@ MAX_ANSWER_LENGTH = 262_144
 
 _CHANNEL = "<|message|>"
 _FENCE = re.compile(r"\A\s*```json\b\s*")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# To the end of the answer where it never ends, so that no part of it is read twice.
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
 _CONTROLS = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 

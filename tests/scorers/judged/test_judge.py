@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -91,6 +92,14 @@ def test_names_the_place_that_breaks_the_schema_and_no_values(answer: str, messa
 def test_refuses_endless_answers() -> None:
     with pytest.raises(AnswerError, match="longer than"):
         parse_answer("x" * (MAX_ANSWER_LENGTH + 1), SCHEMA)
+
+
+@pytest.mark.parametrize("end", ["", "\\"])
+def test_a_text_that_never_ends_is_refused_in_linear_time(end: str) -> None:
+    began = time.process_time()
+    with pytest.raises(AnswerError, match="not JSON"):
+        parse_answer('{"' + '\\"' * 20_000 + end, ANY_OBJECT)
+    assert time.process_time() - began < 1.0  # seconds; 0.01 on an idle machine
 
 
 @given(st.text('{}[]"\\:,n1 \n', max_size=40))
