@@ -196,7 +196,7 @@ class KafkaReceiver:
             try:
                 consumer.seek(where)
             except self._kafka.KafkaException as error:  # the batch is read once more, and the search begins anew
-                _log.warning("receivers.kafka: no seek to %d: %s", where.offset, error.args[0].str())
+                _log.warning("receivers.kafka: %s: no seek to %d: %s", partition, where.offset, error.args[0].str())
                 self._unreadable.forget(partition.number)
 
     def _wait_for_room(self) -> None:

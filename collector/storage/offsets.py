@@ -79,6 +79,9 @@ class Partition:
         self._ended: dict[bytes, _Reading] = {}  # finished not long ago, in that order
         self._straddling: list[_Reading] = []  # finished long ago, and the offset may come to be between their messages
 
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.number}"
+
     def misses(self, unseen_ns: int = 0) -> None:
         """Note that messages before the next one are not read: runs that had begun ``unseen_ns`` before it may miss spans."""
         self._unseen_ns = unseen_ns

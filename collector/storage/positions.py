@@ -54,7 +54,8 @@ class Positions:
                         consumer.incremental_unassign([where])
                     consumer.incremental_assign([where])
                 except self._kafka.KafkaException as error:  # tried again with whatever is read next
-                    _log.warning("receivers.kafka: no return to the beginning: %s", error.args[0].str())
+                    said = error.args[0].str()
+                    _log.warning("receivers.kafka: %s: no return to the beginning: %s", owned[number], said)
                     continue
             self._gone.discard(number)
 
@@ -66,12 +67,13 @@ class Positions:
         sought, partition.sought = partition.sought or 0, None
         if first == sought:
             return partition, None
-        name = f"{partition.topic}/{partition.number}"
         if first < sought:
-            _log.error("receivers.kafka: %s was made anew: it had offset %d, and begins at %d", name, sought, first)
+            _log.error(
+                "receivers.kafka: %s was made anew: it had offset %d, and begins at %d", partition, sought, first
+            )
             return self._new(partition.topic, partition.number, first), 0
         deleted = max(0, first - max(sought, partition.begun.offset))
-        _log.error("receivers.kafka: %s: %d messages before offset %d were deleted unread", name, deleted, first)
+        _log.error("receivers.kafka: %s: %d messages before offset %d were deleted unread", partition, deleted, first)
         return partition, deleted
 
     def _begin(self, consumer: Consumer, position: Any) -> Partition | None:
