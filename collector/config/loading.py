@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from collector.config.listeners import clashes
 from collector.config.model import Config
-from collector.config.yaml_documents import Document, Where, environment, load_yaml, nearest, rule_paths
+from collector.config.yaml_documents import Where, environment, load_yaml, nearest, rule_paths
 from collector.errors import ConfigError
 from scorers.wording import plain_words
 
@@ -21,7 +22,7 @@ def load_config(path: Path) -> Config:
     try:
         config = Config.model_validate(_without_nulls(document.data, Config), context=path.parent)
     except ValidationError as error:
-        raise document.error(_mistakes(document, error)) from None
+        raise document.error(_mistakes(error)) from None
     # Now and not when they are used, so that all mistakes are told at once, each with its key and its line.
     if mistakes := [*clashes(config), *_unreadable_rules(config)]:
         raise document.error(mistakes)
@@ -57,18 +58,20 @@ def _sections(annotation: Any) -> Iterator[type[BaseModel]]:
             yield kind
 
 
-def _mistakes(document: Document, error: ValidationError) -> list[tuple[Where, str]]:
-    mistakes = []
+def _mistakes(error: ValidationError) -> Iterator[tuple[Where, str]]:
     for item in error.errors():
         where: Where = tuple(item["loc"])
-        if item["type"] == "extra_forbidden":
-            mistakes.append((where, nearest(str(where[-1]), _known_keys(where[:-1]))))
-        else:
-            # What stands in the place of a text may be a secret that YAML read as a number: it is not quoted.
-            secret_or_text = item["type"] == "string_type"
-            said = plain_words(item | {"input": None} if secret_or_text else item)
-            mistakes.append((where, said + _how_to_switch_off(where) if item["input"] is False else said))
-    return mistakes
+        yield where, _message(where, item)
+
+
+def _message(where: Where, item: ErrorDetails) -> str:
+    if item["type"] == "extra_forbidden":
+        return nearest(str(where[-1]), _known_keys(where[:-1]))
+    if item["type"] == "string_pattern_mismatch":  # which in a rule is about names alone, and has words for them
+        return f"must match {item['ctx']['pattern']}, not {item['input']!r}"
+    if item["type"] == "string_type":  # may be a secret that YAML read as a number: it is not quoted
+        return plain_words(item | {"input": None})
+    return plain_words(item) + (_how_to_switch_off(where) if item["input"] is False else "")
 
 
 def _how_to_switch_off(where: Where) -> str:

@@ -33,6 +33,11 @@ MISTAKES = [
     ),
     ("exporters:\n  otlp: {endpoint: x:1, tls: {cert_file: a}}\n", "tls: set both cert_file and key_file, or neither"),
     ("- a\n", "collector.yaml:1: file: "),
+    ("exporters: {prometheus: {dimensions: [9lives]}}\n", r"dimensions.0: must match ^[A-Za-z][\w./-]*$, not '9lives'"),
+    (
+        "receivers: {kafka: {brokers: [a:1], traces: {topic: a b}}}\n",
+        "traces.topic: must match ^[A-Za-z0-9._-]+$, not 'a b'",
+    ),
     ("console: off\n", "collector.yaml:1: console: must be a mapping, not false; to switch it off: {enabled: false}"),
     (
         "judge: {endpoint: 'http://x/v1', model: m, retry_on_failure: off}\n",
