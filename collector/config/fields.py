@@ -39,7 +39,7 @@ Duration = Annotated[
     float,
     BeforeValidator(_seconds),
     PlainSerializer(lambda seconds: f"{seconds:g}s", return_type=str),
-    Field(ge=0),
+    Field(ge=0, allow_inf_nan=False),
     WithJsonSchema({"type": ["string", "number"], "examples": ["500ms", "2s", "10m"]}),
 ]
 

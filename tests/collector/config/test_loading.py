@@ -17,6 +17,11 @@ MISTAKES = [
     ("recievers: {}\n", "collector.yaml:1: recievers: unknown key; did you mean receivers?"),
     ("traces:\n  settle: soon\n", "collector.yaml:2: traces.settle: 'soon' is not a duration such as 500ms"),
     ("traces:\n  settle: 2parsecs\n", "collector.yaml:2: traces.settle"),
+    # With it no request would be sent: gRPC takes the deadline for one that has passed.
+    (
+        "exporters: {otlp: {endpoint: 'x:1', timeout: .inf}}\n",
+        "exporters.otlp.timeout: must be a finite number, not inf",
+    ),
     ("admin:\n  endpoint: here\n", "collector.yaml:2: admin.endpoint: 'here' is not host:port"),
     ("admin:\n  endpoint: '::1:80'\n", "collector.yaml:2: admin.endpoint: '::1:80': write an IPv6 address in brackets"),
     ("exporters: {otlp: {}}\n", "collector.yaml:1: exporters.otlp: set endpoint, such as endpoint: tempo:4317"),
