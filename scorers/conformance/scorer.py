@@ -48,9 +48,8 @@ from scorers.options import Options
 from scorers.rules.arguments import Embed
 from scorers.rules.mismatches import FindMismatches, Mismatch, compile_mismatches
 from scorers.rules.model import Element, Expect, Rule
-from scorers.rules.names import format_name, is_exact
+from scorers.rules.names import exactly, format_name, is_exact
 from scorers.rules.parsing import parse_rules
-from scorers.rules.regexes import escape
 from scorers.score import Label, Score, reaches
 from scorers.trajectory import DoubtName, ToolCall, Trajectory
 from scorers.work import Work
@@ -361,8 +360,7 @@ def create(**options: Any) -> Scorer:
 
 def _expected_tool(call: Call, arguments_mode: str) -> dict[str, Any]:
     """A call as a tool of a rule: its name matches exactly, its arguments are literals."""
-    name = call.tool if is_exact(call.tool) else {"regex": f"^{escape(call.tool)}$"}
-    arguments = optional_arguments(call)
+    name, arguments = exactly(call.tool), optional_arguments(call)
     if arguments is None:
         return {"tool": name}
     # Wrapped, since a mapping in the place of an argument would be read as a matcher.
