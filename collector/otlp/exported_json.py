@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, Final
 
+from collector.component import Signal
 from collector.errors import DecodeError
 from collector.otlp import json as otlp_json
 from scorers.unicode import JSONDecoder
@@ -113,7 +114,7 @@ def _take(pieces: Iterator[str], length: int) -> str:
     return "".join(taken)
 
 
-def requests(document: Any) -> Iterator[tuple[otlp_json.Signal, bytes]]:
+def requests(document: Any) -> Iterator[tuple[Signal, bytes]]:
     """Yield the requests in one exported document. Raises UnknownFormatError if it is in none of the formats, DecodeError."""
     if isinstance(document, list):
         for item in document:

@@ -14,7 +14,7 @@ import base64
 import json
 import json.scanner
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError as ProtobufError
@@ -23,11 +23,10 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from collector.component import Signal
 from collector.errors import DecodeError, TooLargeError
 from collector.otlp import json_fields
 from scorers.unicode import JSONDecoder, valid_unicode
-
-Signal = Literal["traces", "logs", "metrics"]
 
 _REQUESTS: dict[Signal, type[Message]] = {
     "traces": ExportTraceServiceRequest,
