@@ -16,7 +16,7 @@ from scorers.conformance.difference import columns
 from scorers.evaluation import CompiledRule
 from scorers.rule_set import RuleSet
 from scorers.rules.model import RuleFile, RuleTest, RuleTestCall
-from scorers.rules.selection import MATCH_KEYS, RuleContext
+from scorers.rules.selection import MATCH_KEYS, RuleContext, as_text
 from scorers.score import Score
 from scorers.trajectory import ToolCall, Trajectory
 from scorers.wording import as_given, nearest
@@ -94,7 +94,7 @@ def _score_mismatch(test: RuleTest, score: Score) -> str:
 def _selection_mismatch(test: RuleTest, rule: CompiledRule, rules: RuleSet) -> str:
     if test.context is None:
         return ""
-    known = {key: str(value) for key, value in test.context.items() if key in MATCH_KEYS}
+    known = {key: as_text(value) for key, value in test.context.items() if key in MATCH_KEYS and value is not None}
     context = RuleContext(**known, attributes=test.context)
     selected = rules.select(context, rule.rule.scope, shadow=rule.rule.shadow)
     if selected is rule:

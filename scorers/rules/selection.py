@@ -93,7 +93,7 @@ class CompiledMatch:
         for key, test in self._attributes:
             value = context.attributes.get(key)
             # Cut before it is matched: an attribute may be megabytes, and each rule may look at it.
-            if value is None or not test(_as_text(value)[:MAX_ATTRIBUTE]):
+            if value is None or not test(as_text(value)[:MAX_ATTRIBUTE]):
                 return False
         return True
 
@@ -101,7 +101,7 @@ class CompiledMatch:
         """Returns the keys in which the run is not what the rule asks for; none if it matches."""
         asked = [(key, getattr(context, key), test) for key, test in self._keys]
         asked += [(f"attribute {key}", context.attributes.get(key), test) for key, test in self._attributes]
-        return [key for key, value, test in asked if value is None or not test(_as_text(value)[:MAX_ATTRIBUTE])]
+        return [key for key, value, test in asked if value is None or not test(as_text(value)[:MAX_ATTRIBUTE])]
 
 
 class RuleIndex(Generic[R]):
@@ -164,7 +164,7 @@ class RuleIndex(Generic[R]):
             if name in unknown and not of_attribute:
                 found += places.positions
             elif value is not None:
-                places.find(_as_text(value)[:MAX_ATTRIBUTE], found)
+                places.find(as_text(value)[:MAX_ATTRIBUTE], found)
         found.sort()
         return found
 
@@ -233,7 +233,7 @@ def mismatches(match: Match, context: RuleContext) -> list[str]:
             continue
         if value is None:
             found.append(f"{key} is unknown, must be {format_name(name)}")
-        elif not compile_name(name)(text := _as_text(value)[:MAX_ATTRIBUTE]):
+        elif not compile_name(name)(text := as_text(value)[:MAX_ATTRIBUTE]):
             found.append(f"{key} is {shorten(text)}, must be {format_name(name)}")
     return found
 
@@ -250,5 +250,6 @@ def _places(key: _Key, name: Name) -> list[_Place]:
     return [place for place in places if place.text]
 
 
-def _as_text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Returns the value of an attribute as names are matched against it."""
     return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)

@@ -65,6 +65,15 @@ def test_reasons_of_tests_that_fail(keys: dict[str, Any], reason: str) -> None:
     assert reason in failed.reason
 
 
+@pytest.mark.parametrize(("tenant", "selects"), [("true", True), (True, True), (7, False), (None, False)])
+def test_a_context_is_read_as_attributes_of_spans_are(tenant: Any, selects: bool) -> None:
+    match = {"tenant": {"regex": "^true$|^None$"}}
+    test = {"name": "t", "rule": "r", "calls": [], "passes": True, "context": {"tenant": tenant}}
+    document = {"rules": [{"name": "r", "match": match}], "tests": [test]}
+    (one,) = run_tests(parse_rules(document), load_rules(document))
+    assert one.passed is selects
+
+
 def test_expected_and_actual_calls_are_shown_side_by_side() -> None:
     failed = result(
         calls=[
