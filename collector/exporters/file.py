@@ -38,7 +38,7 @@ class RotatingFile:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._open()
         except OSError as error:
-            raise ConfigError(f"exporters.file.path: {path} cannot be written: {error.strerror}") from None
+            raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
 
     def _open(self) -> None:
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -103,7 +103,11 @@ class FileTransport:
 
     def __init__(self, config: FileExporterConfig) -> None:
         """Raises ConfigError."""
-        self._file = RotatingFile(config.path, config.rotation.max_megabytes * 1_000_000, config.rotation.max_backups)
+        rotation = config.rotation
+        try:
+            self._file = RotatingFile(config.path, rotation.max_megabytes * 1_000_000, rotation.max_backups)
+        except ConfigError as error:
+            raise ConfigError(f"exporters.file.path: {error}") from None
 
     async def send(self, request: ExportRequest) -> Rejected:
         """Write one request. Raises DeliveryError."""

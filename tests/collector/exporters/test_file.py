@@ -152,8 +152,8 @@ def test_only_its_user_may_read_it(tmp_path: Path) -> None:
 
 def test_a_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match=r"exporters\.file\.path: .*a\.jsonl cannot be written"):
-        RotatingFile(tmp_path / "file" / "a.jsonl", 1000, 1)
+    with pytest.raises(ConfigError, match=r"exporters\.file\.path: .*a\.jsonl: cannot be written"):
+        FileTransport(FileExporterConfig(path=tmp_path / "file" / "a.jsonl"))
     with pytest.raises(ConfigError, match=r"exporters\.file: .*must end in \.jsonl"):
         load(tmp_path, "exporters: {file: {path: traces.json}}\n")
 

@@ -92,6 +92,14 @@ def test_no_command_is_wrong_usage(
     assert said in capsys.readouterr().err
 
 
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["record", "-o", str(tmp_path / "file" / "traces"), "--", "true"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"{tmp_path}/file/traces/")
+    assert said.endswith(": cannot be written: Not a directory\n")
+
+
 def test_sigterm_ends_the_command_and_keeps_what_came(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "collector", "record", "-o", str(tmp_path), "--", "sh", "-c", "echo up; sleep 600"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
