@@ -56,6 +56,24 @@ class PatternError(ValueError):
     """The pattern cannot be used as written."""
 
 
+class NumberedTools:
+    """Tools with their numbers: equal ones share a number. Compared by repr, since in Python True equals 1."""
+
+    def __init__(self, tools: Sequence[Tool] = ()) -> None:
+        self.tools: list[Tool] = []
+        self._numbers: dict[str, int] = {}
+        for tool in tools:
+            self.number(tool)
+
+    def number(self, tool: Tool) -> int:
+        """Returns the number of a tool, which is the next one if there is no equal tool yet."""
+        plain = Tool(tool=tool.tool, arguments=tool.arguments, arguments_mode=tool.arguments_mode)
+        number = self._numbers.setdefault(repr(plain), len(self.tools))
+        if number == len(self.tools):
+            self.tools.append(plain)
+        return number
+
+
 class Pattern:
     """A pattern and the residuals reached so far. ``tools[i]`` is tool number i; equal tools share a number.
 
@@ -65,7 +83,8 @@ class Pattern:
     """
 
     def __init__(self, element: Element) -> None:
-        self.tools: list[Tool] = []
+        self._numbered = NumberedTools()
+        self.tools = self._numbered.tools
         self._nodes: list[Node] = []
         self._numbers: dict[Node, int] = {}
         # Caches of the instance, without a bound: they go with the pattern, which its owner makes anew when it has
@@ -198,7 +217,7 @@ class Pattern:
                 return self._repeat(self._build(item), 0, 1)
             case rules.Repeat(repeat=item, min=least, max=most):
                 return self._repeat(self._build(item), least, math.inf if most is None else most)
-        return self._number(Node("tool", tool=number_of(element, self.tools)))
+        return self._number(Node("tool", tool=self._numbered.number(element)))
 
     # Patterns that can be aligned without a search.
 
@@ -236,16 +255,6 @@ class Pattern:
             # Without an upper bound, iterations beyond the required ones all leave the same residual.
             return below[0] * (node.least + 1 if node.most == math.inf else node.most)
         return sum(below, 1.0 - len(below))  # one for all done, and what each child has besides its own
-
-
-def number_of(tool: Tool, tools: list[Tool]) -> int:
-    """Returns the number of a tool in the list, appending it if needed. Compared by repr, since in Python True equals 1."""
-    plain = Tool(tool=tool.tool, arguments=tool.arguments, arguments_mode=tool.arguments_mode)
-    known = [repr(one) for one in tools]
-    if repr(plain) not in known:
-        tools.append(plain)
-        return len(known)
-    return known.index(repr(plain))
 
 
 def _count(node: Node, below: Sequence[Counts], pick: Callable[..., float], times: float) -> Counts:

@@ -43,7 +43,7 @@ from scorers.conformance.difference import Difference, compare, show_tool
 from scorers.conformance.expectation import compile_expectation
 from scorers.conformance.explanation import Edit, explain
 from scorers.conformance.observation import MAX_NAME, Observer, Token
-from scorers.conformance.pattern import Pattern, PatternError, number_of
+from scorers.conformance.pattern import NumberedTools, Pattern, PatternError
 from scorers.options import Options
 from scorers.rules.arguments import Embed
 from scorers.rules.mismatches import FindMismatches, Mismatch, compile_mismatches
@@ -88,9 +88,10 @@ class TrajectoryScorer:
         expectation = compile_expectation(rule.expect)
         self._element: Element | None = expectation.element
         self._pattern = Pattern(self._element) if self._element is not None else None
-        tools = list(self._pattern.tools) if self._pattern else []
+        numbered = NumberedTools(self._pattern.tools if self._pattern else ())
+        tools = numbered.tools
         self._constraints = [
-            CompiledConstraint(one, lambda tool: 1 << number_of(tool, tools)) for one in rule.constraints
+            CompiledConstraint(one, lambda tool: 1 << numbered.number(tool)) for one in rule.constraints
         ]
         self.collapses_retries = collapse = self._limits.retries == "collapse"
         """Whether a failed call does not count once it was retried."""
