@@ -11,9 +11,9 @@ from pydantic_core import ErrorDetails
 
 from collector.config.listeners import clashes
 from collector.config.model import Config
-from collector.config.yaml_documents import Where, environment, load_yaml, nearest, rule_paths
+from collector.config.yaml_documents import Where, environment, load_yaml, rule_paths
 from collector.errors import ConfigError
-from scorers.wording import plain_words
+from scorers.wording import nearest, plain_words
 
 
 def load_config(path: Path) -> Config:
@@ -66,7 +66,8 @@ def _mistakes(error: ValidationError) -> Iterator[tuple[Where, str]]:
 
 def _message(where: Where, item: ErrorDetails) -> str:
     if item["type"] == "extra_forbidden":
-        return nearest(str(where[-1]), _known_keys(where[:-1]))
+        known = sorted(_known_keys(where[:-1]))
+        return "unknown key" + (nearest(str(where[-1]), known) or f"; known keys: {', '.join(known)}")
     if item["type"] == "string_pattern_mismatch":  # which in a rule is about names alone, and has words for them
         return f"must match {item['ctx']['pattern']}, not {item['input']!r}"
     if item["type"] == "string_type":  # may be a secret that YAML read as a number: it is not quoted

@@ -6,7 +6,6 @@ Errors are reported as ``file:line: path: what is wrong and how to fix it``, all
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -295,13 +294,6 @@ def rule_versions(paths: Iterable[Path]) -> list[tuple[str, int, int]]:
 
 def _is_rule_file(path: Path) -> bool:
     return path.suffix in {".yaml", ".yml"} and path.is_file()
-
-
-def nearest(key: str, known: Iterable[str]) -> str:
-    """Returns the error message for an unknown key, with the closest known key."""
-    names = sorted(known)
-    close = difflib.get_close_matches(key, names, n=1)
-    return f"unknown key; did you mean {close[0]}?" if close else f"unknown key; known keys: {', '.join(names)}"
 
 
 def environment() -> Mapping[str, str]:

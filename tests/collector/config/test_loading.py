@@ -38,6 +38,7 @@ MISTAKES = [
     ),
     ("exporters:\n  otlp: {endpoint: x:1, tls: {cert_file: a}}\n", "tls: set both cert_file and key_file, or neither"),
     ("- a\n", "collector.yaml:1: file: "),
+    ("redact: {zzz: 1}\n", "redact.zzz: unknown key; known keys: attributes, pass_through, patterns\n"),
     ("exporters: {prometheus: {dimensions: [9lives]}}\n", r"dimensions.0: must match ^[A-Za-z][\w./-]*$, not '9lives'"),
     (
         "receivers: {kafka: {brokers: [a:1], traces: {topic: a b}}}\n",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.config.yaml_documents import load_yaml, nearest, rule_paths
+from collector.config.yaml_documents import load_yaml, rule_paths
 from collector.errors import ConfigError
 
 
@@ -163,11 +163,6 @@ def test_folders_of_a_mounted_volume_are_links_and_read(tmp_path: Path) -> None:
     (tmp_path / "team-a").symlink_to("..data/team-a")
     (tmp_path / "again").symlink_to(".")
     assert rule_paths([tmp_path]) == [tmp_path / "team-a" / "a.yaml"]
-
-
-def test_a_hint_names_the_nearest_key_or_all() -> None:
-    assert nearest("endpont", ["endpoint", "tls"]) == "unknown key; did you mean endpoint?"
-    assert nearest("zzz", ["b", "a"]) == "unknown key; known keys: a, b"
 
 
 def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
