@@ -46,7 +46,7 @@ Duration = Annotated[
 
 def _host_port(value: Any) -> Any:
     host, colon, port = str(value).rpartition(":")
-    if not colon or not port.isdigit() or not 0 <= int(port) <= 65535:
+    if not colon or not port.isascii() or not port.isdigit() or not 0 <= int(port) <= 65535:
         raise ValueError(f"{value!r} is not host:port, such as 0.0.0.0:4317, with a port up to 65535")
     if ":" in host and not (host.startswith("[") and host.endswith("]")):
         raise ValueError(f"{value!r}: write an IPv6 address in brackets, such as [::1]:4317")

@@ -23,6 +23,7 @@ MISTAKES = [
         "exporters.otlp.timeout: must be a finite number, not inf",
     ),
     ("admin:\n  endpoint: here\n", "collector.yaml:2: admin.endpoint: 'here' is not host:port"),
+    ("admin:\n  endpoint: 'here:²'\n", "collector.yaml:2: admin.endpoint: 'here:²' is not host:port"),
     ("admin:\n  endpoint: '::1:80'\n", "collector.yaml:2: admin.endpoint: '::1:80': write an IPv6 address in brackets"),
     ("exporters: {otlp: {}}\n", "collector.yaml:1: exporters.otlp: set endpoint, such as endpoint: tempo:4317"),
     ("traces:\n  max_open: 0\n", "collector.yaml:2: traces.max_open: must be at least 1, not 0"),
