@@ -183,9 +183,12 @@ def _check_references(schema: Mapping[str, Any]) -> None:
                     f"{key} {reference!r} points outside the schema; only local references (#...) are supported"
                 )
             try:
-                resolver.lookup(reference)
-            except Unresolvable:
-                raise ValueError(f"{key} {reference!r} does not resolve") from None
+                found = resolver.lookup(reference).contents
+            except (Unresolvable, TypeError, ValueError):  # the latter two on the way through what is no schema
+                found = None
+            # What is no schema would raise when a run is checked.
+            if not isinstance(found, Mapping | bool):
+                raise ValueError(f"{key} {reference!r} does not resolve to a schema")
 
 
 def _values(schema: Any, key: str) -> Iterator[Any]:
