@@ -219,6 +219,10 @@ class Constraint(Strict):
         if len(self.model_fields_set) != 1:
             keys = ", ".join((*CONSTRAINTS_OF_ONE, *CONSTRAINTS_OF_TWO))
             raise ValueError(f"a constraint has exactly one of the keys {keys}")
+        if getattr(self, self.template) is None:
+            raise ValueError(
+                f"{self.template} takes {'two tools' if self.template in CONSTRAINTS_OF_TWO else 'a tool'}"
+            )
         return self
 
     @property

@@ -64,6 +64,7 @@ RULES = [
     Mistake("an unknown option of a scorer", "rules:\n  - {name: x, match: {}, scorers: [{system: evalite, mod: exact}]}\n", ":2", "did you mean mode"),
     Mistake("an unknown value of an option", "rules:\n  - {name: x, match: {}, scorers: [{system: evalite, mode: flexibel}]}\n", ":2", "did you mean flexible"),
     Mistake("an unknown constraint", "rules:\n  - {name: x, match: {}, constraints: [{preceeds: [a, b]}]}\n", ":2", "did you mean preced"),
+    Mistake("a constraint of nothing", "rules:\n  - name: x\n    match: {}\n    constraints:\n      - absence:\n", ":5", "absence takes a tool"),
     Mistake("a constraint of two with one", "rules:\n  - {name: x, match: {}, constraints: [{precedence: [a]}]}\n", ":2", "two"),
     Mistake("an intent that nothing finds", "intents:\n  - {name: i, keyword: [x]}\n", ":2", "did you mean keywords"),
     Mistake("a test of a rule that is not there", "rules:\n  - {name: refund, match: {}}\ntests:\n  - {name: t, rule: refnd, calls: [], passes: true}\n", ":4", "did you mean refund"),
