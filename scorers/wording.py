@@ -48,6 +48,11 @@ _PLAIN_WORDS = {
 }
 
 
+def _in_yaml(literal: str) -> str:
+    """Returns a literal of Python as YAML has it."""
+    return {"True": "true", "False": "false"}.get(literal, literal)
+
+
 def plain_words(error: ErrorDetails) -> str:
     """Returns one of pydantic's errors in the words of these rules, with what was given where that is short."""
     context, given = error.get("ctx", {}), error["input"]
@@ -55,9 +60,9 @@ def plain_words(error: ErrorDetails) -> str:
     if plain is None:
         message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
         return message[:1].lower() + message[1:]
-    message = plain.format_map(context)
+    message = plain.format_map({key: _in_yaml(str(value)) for key, value in context.items()})
     if isinstance(given, str | int | float) and error["type"] not in ("string_too_long", "string_pattern_mismatch"):
-        shown = repr(given).lower() if isinstance(given, bool) else repr(given)
+        shown = _in_yaml(repr(given))
         message += f", not {shown}" if len(shown) <= _MAX_GIVEN else ""
     if error["type"] == "literal_error":
         message += nearest(str(given), context["expected"].replace("'", "").replace(" or ", ", ").split(", "))

@@ -24,6 +24,7 @@ class Model(BaseModel):
     some: Annotated[list[int], Field(min_length=1, max_length=2)] = [1]
     named: dict[str, int] = {}
     mode: Literal["exact", "flexible"] = "exact"
+    always: Literal[True] = True
 
 
 def told(given_: dict[str, Any]) -> str:
@@ -56,6 +57,7 @@ def told(given_: dict[str, Any]) -> str:
         ({"named": []}, "must be a mapping"),
         ({"mode": "flexibel"}, "must be 'exact' or 'flexible', not 'flexibel'; did you mean flexible?"),
         ({"mode": "x"}, "must be 'exact' or 'flexible', not 'x'"),
+        ({"always": False}, "must be true, not false"),
     ],
 )
 def test_errors_in_plain_words(given_: dict[str, Any], message: str) -> None:
