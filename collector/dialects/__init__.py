@@ -56,7 +56,13 @@ from collector.dialects import (
 from collector.dialects.generic import tool_call
 from collector.model import semconv
 from collector.model.dialect import Dialect, Reading
-from collector.model.from_span import compare_with_offered, context_attributes, genai_span_of, has_remote_parent
+from collector.model.from_span import (
+    compare_with_offered,
+    context_attributes,
+    doubt_answer,
+    genai_span_of,
+    has_remote_parent,
+)
 from collector.model.genai_span import BY_SHAPE, CONVENTIONS, IGNORED, CopiedField, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.model.span_copies import fill_missing
@@ -178,6 +184,8 @@ def read_span(span: Span) -> GenAISpan | None:
         _read_stand_in(genai_span)
     if genai_span is not None and genai_span.output is not None:
         _compare_with_offered(genai_span, attributes)
+    if span.lacks_attributes and genai_span is not None and genai_span.role is Role.MODEL:
+        doubt_answer(genai_span)
     if not span.parent_span_id or semconv.HTTP_ROUTE in attributes or has_remote_parent(span):
         if genai_span is None or genai_span is IGNORED:
             genai_span = genai_span_of(span, Role.OTHER, "")

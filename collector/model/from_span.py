@@ -25,6 +25,8 @@ AI_SDK: Final = ("ai", "gen_ai")
 """The scopes of Vercel's AI SDK. Where it gives a failed span a message, it records the exception as well."""
 _OPENINFERENCE: Final = "openinference.span.kind"
 _OUTPUT: Final = "output.value"
+_LANGUAGE, _PYTHON = "telemetry.sdk.language", "python"
+"""Where a span has more attributes than the SDK keeps, that for Python drops the oldest, and so what a request was told."""
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial
 MAX_EVENTS: Final = 16
 """How many events of a span are looked at for what was raised."""
@@ -118,6 +120,17 @@ def doubt_outcome(genai_span: GenAISpan) -> None:
     """Note of a call that its answer may tell of a failure, unless its span says what came of it."""
     if genai_span.status == "unset" and not genai_span.tracing:
         genai_span.tracing = "told"
+
+
+def doubt_answer(genai_span: GenAISpan) -> None:
+    """Note of a request whose span lacks attributes that its answer may have asked for calls, unless its reason to end is
+    another, and that what it was told of earlier ones may be missing: SDKs drop what is set last, as the answer is.
+    """
+    if genai_span.resource.attributes.get(_LANGUAGE) == _PYTHON:
+        return
+    if genai_span.finish != "other" and not genai_span.tracing:
+        genai_span.tracing = "some"
+    genai_span.tool_results = genai_span.tool_results or None  # that none failed is not told
 
 
 def model_span_of(span: Span, dialect: str, output: object, messages: object) -> GenAISpan:

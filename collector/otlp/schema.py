@@ -41,6 +41,7 @@ _MESSAGES: dict[str, tuple[tuple[str, int, Any, Any], ...]] = {
         ("start_ns", 7, _FIXED64, _ONE),
         ("end_ns", 8, _FIXED64, _ONE),
         ("attributes", 9, _BYTES, _MANY),
+        ("dropped_attributes_count", 10, _INT64, _ONE),
         ("events", 11, _BYTES, _MANY),
         ("links", 13, _BYTES, _MANY),
         ("status", 15, _BYTES, _ONE),

@@ -89,6 +89,13 @@ def test_fields_in_another_order_are_read() -> None:
     assert span.attributes == {"wanted": "x"}
 
 
+@pytest.mark.parametrize("count", [0, 1, 1 << 31])
+def test_whether_the_sdk_dropped_attributes_is_read(count: int) -> None:
+    span = data.span(1, wanted="a")
+    span.dropped_attributes_count = count
+    assert decode_one(span).lacks_attributes == bool(count)
+
+
 @pytest.mark.parametrize(
     ("value", "read"), [(b'{"city": "Troms\xc3\xb8"}', '{"city": "Troms\u00f8"}'), (b"\xff\x00", b"\xff\x00")]
 )

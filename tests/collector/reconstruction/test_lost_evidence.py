@@ -10,7 +10,19 @@ import pytest
 
 from collector.model.span import Resource, Scope, Span
 from collector.payloads.values import MAX_TEXT
-from tests.builders import agent_span, called, doubts, model_span, result, run_of, runs_of, span, tool_span, user
+from tests.builders import (
+    agent_span,
+    called,
+    doubts,
+    genai_spans,
+    model_span,
+    result,
+    run_of,
+    runs_of,
+    span,
+    tool_span,
+    user,
+)
 
 OTHER_HOST = Resource({"service.name": "tools", "host.name": "h2"})
 
@@ -457,3 +469,36 @@ def test_a_tool_that_was_asked_for_with_arguments_that_are_no_json_may_not_have_
 def test_a_call_that_failed_with_arguments_that_are_no_json_may_not_have_run(status: int, doubted: list[str]) -> None:
     attributes = {"gen_ai.tool.call.arguments": '{"city": "Oslo'}
     assert doubts(run_of(agent_span(), tool_span("book", status=status, attributes=attributes))) == doubted
+
+
+@pytest.mark.parametrize(
+    ("language", "reason", "doubted"),
+    [
+        ("nodejs", "", ["unrecorded_calls"]),
+        ("nodejs", "stop", []),
+        ("python", "", []),  # its SDK drops the oldest attributes, which are of what the model was told
+    ],
+)
+def test_an_answer_of_which_the_sdk_may_have_dropped_attributes_may_have_asked_for_calls(
+    language: str, reason: str, doubted: list[str]
+) -> None:
+    told = [user("go"), asked(("c1", "find", {})), result("c1", "AF123")]
+    answer: dict[str, Any] = {
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "So:"}]}])
+    }
+    answer |= {"gen_ai.response.finish_reasons": [reason]} if reason else {}
+    resource = Resource({"telemetry.sdk.language": language})
+    last = model_span((), 3, at=20, input_messages=told, attributes=answer, resource=resource)
+    last.lacks_attributes = True
+    run = run_of(span("POST /", 1, lasting=100), model_span([("c1", "find", {})], 2), last)
+    assert (called(run), doubts(run)) == (["find"], doubted)
+
+
+def test_that_no_call_failed_is_not_told_where_the_sdk_dropped_attributes() -> None:
+    """The result of the second call was in an attribute that came after the others."""
+    told = [user("go"), asked(("c1", "find", {}), ("c2", "pay", {})), result("c1", "AF123")]
+    last = model_span((), 3, at=20, input_messages=told)
+    (whole,) = genai_spans([last])
+    last.lacks_attributes = True
+    (lossy,) = genai_spans([last])
+    assert (whole.tool_results, lossy.tool_results) == ((), None)
