@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
+from typing import Any, Final
 
 from collector.payloads.messages import CALL_LISTS, MAX_CALLS, MAX_DEPTH, MAX_NODES, SKIPPED_KEYS, ToolCallPart, call_in
 from collector.payloads.provider_results import provider_result
@@ -31,6 +31,9 @@ from collector.payloads.tool_results import (
 )
 from collector.payloads.values import first_value
 
+_JSON: Final = ("{", "[")
+"""How an input in JSON begins, also one of which the end was cut off."""
+
 
 @dataclass(slots=True)
 class HistoryCall:
@@ -54,8 +57,9 @@ def calls_in_history(
 
     Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet, of the
     tool that it names if it names one. A call that one message holds twice, in two formats, counts once. Messages that are
-    reprs and could not be parsed, requests in words that are damaged, and prompts after an attempt that is not told are added
-    to ``unread``, results of calls that the input does not hold to ``unasked``.
+    reprs and could not be parsed, the rest of an input that was not read to its end, requests in words that are damaged, and
+    prompts after an attempt that is not told are added to ``unread``, results of calls that the input does not hold to
+    ``unasked``.
     """
     calls: list[HistoryCall] = []
     stack: list[tuple[object, bool, int]] = [(messages, False, 0)]
@@ -86,7 +90,17 @@ def calls_in_history(
             stack.extend((child, listed, depth + 1) for child in reversed(node) if _may_nest_exchange(child))
         elif isinstance(node, str) and depth < MAX_DEPTH and (parsed := _read_text(node, unread)) is not None:
             stack.append((parsed, listed, depth + 1))
+    _note_rest(messages, calls, bool(stack), unread)
     return calls
+
+
+def _note_rest(messages: object, calls: Sequence[HistoryCall], has_rest: bool, unread: list[str] | None) -> None:
+    """Note that an input was not read to its end: a limit was reached, or it is JSON that was cut, which cannot be parsed."""
+    if unread is None or unread:
+        return
+    is_cut = not calls and type(messages) is str and messages[:1] in _JSON and _read_text(messages, None) is None
+    if has_rest or is_cut:
+        unread.append("")
 
 
 def _is_of_user(node: Mapping[Any, Any]) -> bool:

@@ -87,6 +87,8 @@ def read_model(span: Span) -> GenAISpan | None:
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:
         _read_loop(genai_span, span, output)
+    elif span.scope.name == _GOOGLE and any(key.startswith(_OF_LOOP) for key in span.attributes):
+        genai_span.tracing = "turns"  # what tells the turns of these calls was not recorded, or is too long to be read
     return genai_span
 
 

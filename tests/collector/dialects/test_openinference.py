@@ -12,6 +12,8 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
+from collector.payloads.messages import MAX_CALLS
+from collector.payloads.values import MAX_TEXT
 from collector.reconstruction.reconstruct import join_runs
 from tests.builders import (
     agent_span,
@@ -491,6 +493,28 @@ def test_turns_and_results_of_automatic_calling_are_in_the_output_of_its_one_spa
         ("pay", {"amount": 4}, "error", 1),
     ]
     assert doubts(run) == []
+
+
+@pytest.mark.parametrize("cut", [0, 150, 300])
+def test_what_automatic_calling_did_is_in_doubt_where_its_history_was_cut(cut: int) -> None:
+    """By a limit of the SDK (`OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`), or left out: what is flattened has all turns as one."""
+    told = [asks_for("get_order", order=7), answers_for("get_order", result="4 EUR")]
+    span = loop(2, *told, asks_for("pay", amount=4), answers_for("pay", result="ok"), parent=0)
+    span.attributes["output.value"] = span.attributes["output.value"][:cut]
+    assert "unrecorded_calls" in doubts(run_of(span))
+
+
+@pytest.mark.parametrize("count", [MAX_CALLS - 1, MAX_CALLS + 1])
+def test_of_more_calls_of_automatic_calling_than_are_read_some_are_unrecorded(count: int) -> None:
+    told = [message for at in range(count) for message in (asks_for("pay", n=at), answers_for("pay", result=at))]
+    assert doubts(run_of(loop(2, *told, parent=0))) == (["unrecorded_calls"] if count > MAX_CALLS else [])
+
+
+def test_turns_of_automatic_calling_that_are_too_long_to_be_read_are_in_doubt() -> None:
+    told = [asks_for("get_order", order=7), answers_for("get_order", result="x" * MAX_TEXT)]
+    run = run_of(loop(2, *told, asks_for("pay", amount=4), answers_for("pay", result="ok"), parent=0))
+    assert called(run) == ["get_order", "pay"]
+    assert "unrecorded_calls" in doubts(run)
 
 
 def test_a_call_that_automatic_calling_left_to_the_application_may_not_have_run() -> None:
