@@ -47,6 +47,8 @@ def read_span(span: Span) -> GenAISpan | None:
             genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
         elif (begin := _IN_PLACE.match(result)) is not None:
             genai_span.status, genai_span.refusal = "error", find_refusal(result[begin.end() :])
+    elif genai_span.status != "error":  # that of the span says nothing of the tool
+        genai_span.status, genai_span.tracing = "unset", "told"
     return genai_span
 
 

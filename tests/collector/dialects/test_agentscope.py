@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import agent_span, called, read_tool, run_of, span, tool_span
+from tests.builders import agent_span, called, doubts, read_tool, run_of, span, tool_span
 
 
 @pytest.mark.parametrize(("state", "status"), [("ERROR: 'error'", "error"), ("SUCCESS: 'success'", "ok")])
@@ -73,3 +73,9 @@ def test_formatting_messages_for_a_model_is_no_call() -> None:
     attributes = {"gen_ai.operation.name": "format", "agentscope.function.name": "ChatFormatter.format"}
     formatting = span("format openai", 2, 1, attributes=attributes, scope="agentscope-java")
     assert called(run_of(agent_span(), formatting)) == []
+
+
+@pytest.mark.parametrize(("scope", "status"), [("agentscope", 1), ("agentscope-java", 0)])
+def test_a_call_without_its_result_may_have_failed(scope: str, status: int) -> None:
+    run = run_of(agent_span(), tool_span("pay", {"n": 1}, scope=scope, status=status))
+    assert (called(run), doubts(run)) == (["pay"], ["unobserved_results"])
