@@ -6,6 +6,7 @@ part of a run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from collector.model import semconv
@@ -16,7 +17,7 @@ from collector.model.span import LogRecord, Span
 from collector.payloads.tool_arguments import tool_arguments
 from collector.payloads.tool_results import tool_result
 from collector.payloads.user_input import newest_user_input
-from collector.payloads.values import name_of
+from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "gemini_cli"
 
@@ -41,8 +42,11 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.call_id = name_of(get(_CALL_ID)) or name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = tool_arguments(get(semconv.INPUT_MESSAGES))
     genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
-    if tool_result(None, get(semconv.OUTPUT_MESSAGES), is_message=True).failed:
+    result = get(semconv.OUTPUT_MESSAGES)
+    if tool_result(None, result, is_message=True).failed:
         genai_span.status = "error"
+    elif genai_span.status != "error" and not isinstance(parse_any(result), Mapping):
+        genai_span.status, genai_span.tracing = "unset", "told"  # the span of a tool that told of a failure ends well
     return genai_span
 
 

@@ -11,7 +11,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import read_tool, run_of, span
+from tests.builders import doubts, read_tool, run_of, span
 
 
 def gemini(operation: str, attributes: Mapping[str, Any], number: int = 1, parent: int = 0) -> Span:
@@ -32,6 +32,17 @@ def test_a_call(status: str, expected: str) -> None:
     }
     tool = gemini("tool_call", call, 2, 1)
     assert read_tool(tool) == ("shell", "shell__1", {"command": "ls"}, expected)
+
+
+@pytest.mark.parametrize("result", [None, '{"status":"error","request":{"callId":"shel'])
+def test_a_call_whose_result_was_left_out_or_cut_may_have_failed(result: str | None) -> None:
+    call = {"gen_ai.tool.name": "shell", "gen_ai.input.messages": json.dumps(REQUEST)}
+    call |= {"gen_ai.output.messages": result} if result else {}
+    tool = gemini("tool_call", call, 2, 1)
+    tool.status = 1
+    run = run_of(gemini("schedule_tool_calls", {}), tool)
+    assert [(one.name, one.status) for one in run.trajectory.calls] == [("shell", "unset")]
+    assert "unobserved_results" in doubts(run)
 
 
 def test_each_trace_is_a_part_of_a_run() -> None:
