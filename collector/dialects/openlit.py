@@ -47,6 +47,8 @@ def read_span(span: Span) -> GenAISpan | None:
         ):
             return _model_without_answer(span)
         return None if calls is None else model_span_of(span, NAME, calls, span.attributes.get(semconv.PROMPT))
+    if span.scope.name != _FUNCTIONS_SCOPE:
+        return None  # what its clients ask a vector database is in the scope of their requests to models
     if not span.parent_span_id:
         return context_span_of(span, Role.OTHER, NAME, span.attributes.get(_ARGS))
     genai_span = genai_span_of(span, Role.TOOL, NAME)

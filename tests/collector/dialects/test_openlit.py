@@ -136,6 +136,13 @@ def test_old_releases_join_the_calls_of_an_answer(arguments: str, calls: list[tu
     assert ("unrecorded_calls" in doubts(run)) is not bool(calls)
 
 
+def test_what_a_vector_database_is_asked_is_no_call() -> None:
+    """It has no operation of the conventions, nor anything but a scope in common with the decorated functions."""
+    attributes = {"db.system.name": "chroma", "db.operation.name": "get", "gen_ai.sdk.version": "1.36.2"}
+    query = span("get policies", 3, 2, 12, 2, scope="openlit.otel.tracing", attributes=attributes)
+    assert called(run_of(agent_span(), tool_span("ask", {}, 2, at=10), query)) == ["ask"]
+
+
 def test_what_is_written_in_place_of_any_answer_leaves_open_what_was_called() -> None:
     """1.33, where a request offers tools."""
     events = [("gen_ai.content.completion", {"gen_ai.completion": "Function called with tools"})]
