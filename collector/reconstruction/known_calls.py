@@ -9,7 +9,7 @@ from collector.payloads.history import calls_in_history
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start
-from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall, requested_calls
+from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall, requested_calls
 
 
 class CallIds:
@@ -125,9 +125,9 @@ class KnownCalls:
         self._named: dict[str, list[tuple[int, Arguments, str | None]]] = {}
 
     def has(self, request: RequestedCall, run: RunSpans) -> bool:
-        """Whether another run than ``run`` has this call, among the first MAX_CANDIDATES of its name or by its id."""
+        """Whether another run than ``run`` has it: by an id of its own, or among the first MAX_CANDIDATES of its name."""
         by_id = self._by_id()  # reads `_named` too
-        if request.id is not None and not by_id.get(request.id, set()) <= {id(run)}:
+        if request.id is not None and len(request.id) >= MIN_ID and not by_id.get(request.id, set()) <= {id(run)}:
             return True
         return any(
             owner != id(run)

@@ -20,6 +20,7 @@ from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps, contradicting_clocks
+from collector.reconstruction.requested_calls import MIN_ID
 from collector.reconstruction.run import AGREEING, Run
 from collector.reconstruction.runs import group_runs
 from scorers.trajectory import Doubt, ToolCall, Trajectory
@@ -156,10 +157,6 @@ def _start_of(run_spans: RunSpans) -> int:
     return min([spans[0].start_ns for spans in run_spans.executions] + [model.start_ns for model in run_spans.models])
 
 
-_MIN_ID: Final = 12
-"""Shortest id, in characters, that no two calls of a conversation have: some frameworks number the calls of each run."""
-
-
 def is_awaited(runs: Sequence[Run]) -> bool:
     """Returns whether a span is still to come that would settle a doubt."""
     for run in runs:  # without a generator for each trace: nearly all have no doubts
@@ -263,7 +260,7 @@ def _settle_paused(drafts: Iterable[DraftCall], doubts: _Doubts, runs: Sequence[
     told: dict[str, DraftCall] = {}
     for call in drafts:  # in order of their runs
         is_told = call.known_by != "request" or not call.executed
-        if call.id is not None and len(call.id) >= _MIN_ID and is_told and id(call) not in open_calls:
+        if call.id is not None and len(call.id) >= MIN_ID and is_told and id(call) not in open_calls:
             told[call.id] = call
     settled: list[int] = []
     for call in drafts:

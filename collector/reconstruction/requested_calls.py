@@ -24,6 +24,8 @@ MAX_REQUESTED: Final = 10_000
 MAX_CANDIDATES: Final = 64
 """With how many requests of one tool a call without a known id is compared."""
 
+MIN_ID: Final = 12
+"""Shortest id, in characters, that no two calls of a conversation have: some frameworks number the calls of each run."""
 
 _RAW: Final = "raw"
 
@@ -88,8 +90,7 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
             continue
         outer = calls
         turn += 1
-        # An output with new ids beside known ones repeats the conversation: its known calls are history.
-        is_cumulative = any(call.id is not None and call.id not in by_id for call in calls)
+        is_cumulative = _repeats(calls, by_id)
         requested += [call for call in calls if _is_new(call, by_id, is_cumulative=is_cumulative)]
     _set_result_statuses(models, requested)
     return requested
@@ -145,6 +146,21 @@ def _are_equal(calls: Sequence[RequestedCall], others: Sequence[RequestedCall]) 
     return len(calls) == len(others) and all(
         call.name == other.name and call.arguments == other.arguments for call, other in zip(calls, others, strict=True)
     )
+
+
+def _repeats(calls: Iterable[RequestedCall], by_id: Mapping[str, RequestedCall]) -> bool:
+    """Whether an output with calls of new ids beside known ones repeats the conversation: its known calls are history.
+
+    Not if a known id is that of another call now, or one that numbers the calls of an answer, as all of them may be.
+    """
+    has_new = False
+    for call in calls:
+        known = None if call.id is None else by_id.get(call.id)
+        if known is None:
+            has_new = has_new or call.id is not None
+        elif len(known.id or "") < MIN_ID or not _are_equal([call], [known]):
+            return False
+    return has_new
 
 
 def _is_new(call: RequestedCall, by_id: dict[str, RequestedCall], *, is_cumulative: bool) -> bool:

@@ -127,10 +127,16 @@ def test_an_id_that_two_runs_requested_has_two_requesters() -> None:
 
 
 def test_a_call_is_of_another_run_by_its_id() -> None:
-    own, other = requests("a"), executes("a", name="renamed", arguments={"n": 1})
+    own, other = requests("call_7Hq0Zk3"), executes("call_7Hq0Zk3", name="renamed", arguments={"n": 1})
     assert KnownCalls([own, other]).has(request_of(own), own)
     assert not KnownCalls([own, executes("b", name="renamed")]).has(request_of(own), own)
     assert not KnownCalls([own]).has(request_of(own), own), "its own call is no other's"
+
+
+def test_an_id_that_numbers_the_calls_of_an_answer_tells_nothing_of_another_run() -> None:
+    own = requests("call_0")
+    assert not KnownCalls([own, executes("call_0", arguments={"n": 1})]).has(request_of(own), own)
+    assert KnownCalls([own, executes("call_0", arguments={})]).has(request_of(own), own)
 
 
 @pytest.mark.parametrize(("arguments", "has"), [({"n": 1}, True), ({"n": 2}, False), (None, True)])

@@ -32,6 +32,23 @@ def test_turns_and_positions() -> None:
     assert [(one.name, one.turn, one.position) for one in found] == [("a", 0, 0), ("b", 0, 1), ("c", 1, 0)]
 
 
+@pytest.mark.parametrize(
+    ("ids", "second", "expected"),
+    [
+        ("call_", ("pay", "book"), ["pay", "pay", "book"]),  # they number the calls of each answer
+        ("toolu_01A09q90", ("pay", "book"), ["pay", "book"]),  # the second answer repeats the first
+        ("toolu_01A09q90", ("ship", "book"), ["pay", "ship", "book"]),
+    ],
+)
+def test_a_call_that_is_asked_for_again_beside_others(ids: str, second: tuple[str, str], expected: list[str]) -> None:
+    told = [user("go"), asked(f"{ids}0", "pay"), result(f"{ids}0", "Error: declined")]
+    found = requested(
+        model_span([(f"{ids}0", "pay", {})], 2, at=1, input_messages=[user("go")]),
+        model_span([(f"{ids}{at}", name, {}) for at, name in enumerate(second)], 3, at=20, input_messages=told),
+    )
+    assert [one.name for one in found] == expected
+
+
 def test_results_are_matched_by_id() -> None:
     results = [{"role": "assistant"}, result("c1", "Error: no"), result("c2", "fine")]
     found = requested(
