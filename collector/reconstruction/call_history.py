@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from collector.model.genai_span import BY_SHAPE, GenAISpan
@@ -10,7 +10,7 @@ from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.tool_results import ResultStatus, ToolResult
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import DraftCall
-from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
+from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall
 
 
 class CallHistory:
@@ -204,17 +204,19 @@ def _matches(
     ids = {request.id for request in requests} - {None}
     history_ids = {call.id for call in history} - {None}
     own_names = {(call.id, call.name) for call in history}
+    whole = dict(_whole_answers(history, () if only_by_id else requests, ids))
+    taken = {id(request) for request in whole.values()}
     by_id: dict[str | None, list[RequestedCall]] = {}
     by_name: dict[str, list[RequestedCall]] = {}
-    for request in requests:
+    for request in [one for one in requests if id(one) not in taken]:
         if request.id in history_ids:
             by_id.setdefault(request.id, []).append(request)
         else:
             by_name.setdefault(request.name, []).append(request)
-    found: list[RequestedCall | None] = [None] * len(history)
+    found: list[RequestedCall | None] = [whole.get(at) for at in range(len(history))]
     unmatched: list[int] = []
     # From the end, where input and requests meet: the beginning of an input may have been left out.
-    for at in reversed(range(len(history))):
+    for at in [at for at in reversed(range(len(history))) if at not in whole]:
         call = history[at]
         if call.id in ids:
             same = by_id.get(call.id, [])
@@ -242,6 +244,44 @@ def _matches(
         candidates = by_name.get(history[at].name, [])
         found[at] = candidates.pop() if candidates else None
     return found
+
+
+def _whole_answers(
+    history: Sequence[HistoryCall], requests: Iterable[RequestedCall], ids: Collection[str | None]
+) -> list[tuple[int, RequestedCall]]:
+    """Returns the requests of turns that hold just the calls of an answer, each with its place in ``history``.
+
+    Where no ids tell equal calls of several turns apart, those beside them do.
+    """
+    turns: dict[int, list[int]] = {}
+    for at, call in enumerate(history):
+        if call.id is None or call.id not in ids or len(call.id) < MIN_ID:
+            turns.setdefault(call.turn, []).append(at)
+    if len(turns) <= 1:
+        return []
+    answers: dict[bytes, list[RequestedCall]] = {}
+    for request in requests:
+        if request.is_recorded:
+            answers.setdefault(request.model.span_id, []).append(request)
+    by_names: dict[tuple[str, ...], list[list[RequestedCall]]] = {}
+    for answer in answers.values():
+        by_names.setdefault(tuple([request.name for request in answer]), []).append(answer)
+    found: list[tuple[int, RequestedCall]] = []
+    for turn in sorted(turns, reverse=True):
+        asked = [history[at] for at in turns[turn]]
+        alike = by_names.get(tuple([call.name for call in asked]), [])
+        for place in range(len(alike) - 1, max(-1, len(alike) - 1 - MAX_CANDIDATES), -1):
+            if all(_is_same(call, request, ids) for call, request in zip(asked, alike[place], strict=True)):
+                found += zip(turns[turn], alike.pop(place), strict=True)
+                break
+    return found
+
+
+def _is_same(call: HistoryCall, request: RequestedCall, ids: Collection[str | None]) -> bool:
+    """Whether a call that was told is the request, by all that either tells."""
+    if call.id in ids and call.id != request.id:
+        return False
+    return parse_arguments(call.arguments)[0] == request.arguments and _may_have(request, call.status)
 
 
 def _complete(request: RequestedCall, told: HistoryCall) -> None:

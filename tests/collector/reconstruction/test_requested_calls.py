@@ -377,3 +377,32 @@ def test_an_id_that_is_used_again_is_of_two_calls_where_only_inputs_tell_of_them
         model_span((), 4, at=40, lasting=5, input_messages=second, attributes={"gen_ai.output.messages": "Done."}),
     )
     assert called(run) == ["get", "mail"]
+
+
+@pytest.mark.parametrize(("find", "pay"), [("", ""), ("call_1", "call_0")])
+def test_equal_calls_of_several_turns_are_told_apart_by_those_beside_them(find: str, pay: str) -> None:
+    """The second answer was not recorded: that it asked for the second payment, the last request tells."""
+    both: list[tuple[str | None, str, Any]] = [(find or None, "find", {}), (pay or None, "pay", {})]
+    parts: list[dict[str, Any]] = [
+        {"type": "tool_call", "id": call_id, "name": name, "arguments": {}} for call_id, name, _ in both
+    ]
+    asked_for_both: dict[str, Any] = {"role": "assistant", "parts": parts}
+    told = [
+        user("go"),
+        asked_for_both,
+        result(find, "found"),
+        result(pay, "paid"),
+        asked(pay, "pay"),
+        result(pay, "paid"),
+    ]
+    run = run_of(
+        agent_span(),
+        model_span(both, 2, at=10, lasting=5),
+        tool_span("find", {}, 3, at=20, lasting=5, call_id=find),
+        tool_span("pay", {}, 4, at=30, lasting=5, call_id=pay),
+        model_span((), 5, at=40, lasting=5),
+        tool_span("pay", {}, 6, at=50, lasting=5, call_id=pay),
+        model_span((), 7, at=60, lasting=5, input_messages=told),
+    )
+    in_order = sorted(run.trajectory.calls, key=lambda call: call.start_ns)
+    assert [(call.name, call.step) for call in in_order] == [("find", 0), ("pay", 0), ("pay", 1)]
