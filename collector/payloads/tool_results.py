@@ -334,7 +334,7 @@ def result_in(node: Mapping[Any, Any]) -> ToolResult | None:
     """Returns the result that an object of a message is; None if it is none."""
     inner = next((node[key] for key in _RESULT_WRAPPERS if isinstance(node.get(key), Mapping)), None)
     if inner is None:
-        is_told = is_result(node) or ("tool_call_id" in node and "content" in node)
+        is_told = is_result(node) or (node.get("tool_call_id") is not None and "content" in node)
         if not is_told and (plain_role(node.get("role")) != "tool" or _is_other_message_of_tool(node)):
             return None
         inner = node

@@ -203,3 +203,12 @@ def test_in_the_conventions_a_function_that_was_cancelled_leaves_no_result(
 ) -> None:
     tool = tool_span("get", {}, 2, 1, attributes=result, scope="mlflow.tracing.provider", status=1)
     assert doubts(run_of(agent_span(), tool)) == expected
+
+
+def test_a_message_of_the_user_with_an_empty_place_for_the_id_of_a_call_is_no_result() -> None:
+    nothing = {"tool_calls": None, "refusal": None, "tool_call_id": None}
+    given = {"messages": [{"role": "user", "content": "hi", **nothing}]}
+    answer = {"choices": [{"message": {"role": "assistant", "content": "Hello.", **nothing}, "finish_reason": None}]}
+    attributes = {"mlflow.spanInputs": json.dumps(given), "mlflow.spanOutputs": json.dumps(answer)}
+    run = run_of(ml("CHAIN", "shop", 1), ml("CHAT_MODEL", "ChatOpenAI", 2, 1, 1, 5, attributes=attributes, status=1))
+    assert (called(run), doubts(run)) == ([], [])
