@@ -1,7 +1,7 @@
 """AgentOps (agentops 0.4): its decorators, its instrumentation of Agno, and its wrapper of OpenAI's client.
 
-The wrapper writes what a model asks for as spans of the kind of a tool's. The next request to the model tells of them too,
-with what came of each. All else of AgentOps is read by other dialects.
+The wrapper writes what a model asks for as spans of the kind of a tool's, below that of the request, which has none of it.
+All else of AgentOps is read by other dialects.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ _TOOL_INPUT: Final = "agentops.tool.input"
 _TOOL_OUTPUT: Final = "agentops.tool.output"
 _INPUT: Final = "agentops.entity.input"
 _AGNO: Final = "agentops.instrumentation.agno"
-_AGNO_TOOL: Final = "tool.name"
-_AGNO_ARGUMENTS: Final = "tool.parameters"
+_TOOL: Final = "tool.name"
+_ARGUMENTS: Final = "tool.parameters"
 _AGNO_STATUS: Final = "tool.execution_result_status"
 _AGNO_ERROR: Final = "tool.error"
 _AGNO_AGENT: Final = "agent.name"
 _AGNO_SESSION: Final = "agent.session_id"
+_ASKED_ID: Final = "tool.call.id"
 _STEPS: Final = ("session", "workflow", "operation", "task", "chain")
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """Leaves out the calls that a model asked for: whether they ran is told elsewhere."""
+    """Reads what a model asks for by the scope of the wrapper, all else by the kind of the span."""
     if span.scope.name == _WRAPPER:
-        return IGNORED if span.name.startswith("tool_call.") else None
+        return _read_part_of_answer(span) if span.name.startswith("tool_call.") else None
     kind = span.attributes.get(_KIND)
     is_agno = span.scope.name == _AGNO
     if kind == "tool":
@@ -48,6 +49,20 @@ def read_span(span: Span) -> GenAISpan | None:
     if kind in _STEPS:
         return IGNORED if span.parent_span_id else _read_context(span, Role.OTHER)
     return None
+
+
+def _read_part_of_answer(span: Span) -> GenAISpan:
+    """Reads a call that a model asked for: whether it ran is told elsewhere."""
+    get = span.attributes.get
+    name = name_of(get(_TOOL))
+    if name is None:
+        return IGNORED
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    genai_span.output = {
+        "type": "tool_call", "id": name_of(get(_ASKED_ID)), "name": name, "arguments": get(_ARGUMENTS)
+    }  # fmt: skip
+    genai_span.has_output, genai_span.finish, genai_span.tracing = True, "tool_calls", "part"
+    return genai_span
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -63,7 +78,7 @@ def _read_tool_of_agno(span: Span) -> GenAISpan:
     """Reads a call of Agno's. The span's own status is that of what made the call, which does not fail with the tool."""
     get = span.attributes.get
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    genai_span.name, genai_span.arguments = name_of(get(_AGNO_TOOL)), get(_AGNO_ARGUMENTS)
+    genai_span.name, genai_span.arguments = name_of(get(_TOOL)), get(_ARGUMENTS)
     if genai_span.arguments is None and _AGNO_STATUS in span.attributes:
         genai_span.arguments = {}  # written where there are some
     error = get(_AGNO_ERROR)
@@ -100,12 +115,13 @@ DIALECT: Final = Dialect(
             _TOOL_INPUT,
             _TOOL_OUTPUT,
             _INPUT,
-            _AGNO_TOOL,
-            _AGNO_ARGUMENTS,
+            _TOOL,
+            _ARGUMENTS,
             _AGNO_STATUS,
             _AGNO_ERROR,
             _AGNO_AGENT,
             _AGNO_SESSION,
+            _ASKED_ID,
         }
     ),
     whole_scopes=_SCOPES,

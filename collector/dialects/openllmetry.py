@@ -39,6 +39,11 @@ _CONVERSATION_IDS: Final = (
 )
 _AGENT_NAMES: Final = (semconv.AGENT_NAME, _LANGCHAIN_AGENT)
 _FIRST_COMPLETION: Final = "gen_ai.completion.0.role"
+_FIRST_FINISH: Final = "gen_ai.completion.0.finish_reason"
+"""All that AgentOps keeps of a streamed answer that asks for calls."""
+_FIRST_PROMPT: Final = "gen_ai.prompt.0.role"
+"""All that AgentOps keeps of a request that failed."""
+_FIRSTS: Final = (_FIRST_COMPLETION, _FIRST_FINISH, _FIRST_PROMPT)
 _FIRST_TEXT: Final = "gen_ai.completion.0.content"
 _MESSAGE_PREFIXES: Final = ("gen_ai.completion.", "gen_ai.prompt.")
 
@@ -82,7 +87,7 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_step(span)
     if kind == "agent" or kind == "session":
         return _read_context(span, Role.AGENT if kind == "agent" else Role.SESSION)
-    if _FIRST_COMPLETION in span.attributes:
+    if any(key in span.attributes for key in _FIRSTS):
         return _read_model(span)
     return IGNORED if type(kind) is str else None
 
@@ -288,7 +293,7 @@ def _calls_in(attributes: Mapping[str, Any], kind: str) -> list[tuple[tuple[int,
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(_KIND, _FIRST_COMPLETION, _CREW_OUTPUTS),
+    keys=(_KIND, *_FIRSTS, _CREW_OUTPUTS),
     read_span=read_span,
     markers=(b"traceloop.span.kind",),
     attributes=frozenset({

@@ -202,23 +202,30 @@ def _merge_repeated(run: RunSpans, calls: dict[bytes, list[GenAISpan]], ancestry
 
 
 def _without_parts(models: list[GenAISpan]) -> list[GenAISpan]:
-    """Returns ``models`` with the pieces of each answer as one, and without those of answers that others of them hold whole."""
+    """Returns ``models`` with the pieces of each answer as one, and without those of answers that others of them hold whole.
+
+    Pieces below a request of whose answer nothing else tells are the answer of that request.
+    """
     if all(model.tracing != "part" for model in models):
         return models
     whole = sorted([model for model in models if model.tracing != "part" and model.output is not None], key=by_start)
     starts = [model.start_ns for model in whole]
     kept: list[GenAISpan] = []
     answers: dict[bytes, GenAISpan] = {}
+    in_pieces = {model.parent_span_id for model in models if model.tracing == "part"}
     for model in sorted(models, key=by_start):
         at = bisect_right(starts, model.start_ns)
         if model.tracing != "part":
             kept.append(model)
+            if model.output is None and model.span_id in in_pieces:
+                answers[model.span_id] = kept[-1] = copy_of(model)  # the trace keeps its spans for a revision
+                kept[-1].output, kept[-1].has_output = [], True
         elif at and whole[at - 1].end_ns >= model.start_ns:
             continue
         elif (answer := answers.get(model.parent_span_id)) is not None:
             answer.output, answer.end_ns = [*answer.output, model.output], max(answer.end_ns, model.end_ns)
         else:
-            answers[model.parent_span_id] = answer = copy_of(model)  # the trace keeps its spans for a revision
+            answers[model.parent_span_id] = answer = copy_of(model)
             answer.output = [model.output]
             kept.append(answer)
     return kept

@@ -41,6 +41,52 @@ def test_a_call_that_a_model_asked_for_is_not_one_that_ran() -> None:
     ]
 
 
+def _asked(number: int, below: int, call_id: str, at: float, city: str) -> Span:
+    attributes = {
+        "agentops.span.kind": "AgentOpsSpanKindValues.TOOL",
+        "tool.name": "get",
+        "tool.parameters": f'{{"city": "{city}"}}',
+        "tool.call.id": call_id,
+    }
+    return span("tool_call.get", number, below, at, 0.1, attributes=attributes, scope=SCOPE, status=1)
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_the_calls_of_an_answer_are_in_the_spans_below_its_request(is_streamed: bool) -> None:
+    user = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "hi"}
+    asking = {"gen_ai.completion.0.finish_reason": "tool_calls"}
+    if not is_streamed:
+        asking["gen_ai.completion.0.role"] = "assistant"
+    told = {"gen_ai.prompt.1.role": "assistant"}
+    for index, city in enumerate(("Oslo", "Rome")):
+        told |= {
+            f"gen_ai.prompt.1.tool_calls.{index}.id": f"c{index}",
+            f"gen_ai.prompt.1.tool_calls.{index}.name": "get",
+            f"gen_ai.prompt.1.tool_calls.{index}.arguments": f'{{"city": "{city}"}}',
+            f"gen_ai.prompt.{index + 2}.role": "tool",
+            f"gen_ai.prompt.{index + 2}.content": "rain",
+            f"gen_ai.prompt.{index + 2}.tool_call_id": f"c{index}",
+        }
+    session = {"agentops.span.kind": "session", "operation.name": "default"}
+    asked = (
+        span("default.session", 1, attributes=session, lasting=90, scope="agentops"),
+        span("openai.chat.completion", 2, 1, 1, 5, attributes=user | asking, scope="openai", status=1),
+        _asked(3, 2, "c0", 5, "Oslo"),
+        _asked(4, 2, "c1", 5.5, "Rome"),
+    )
+    done = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": "Rain."}
+    for answer, status in ((done, 1), ({}, 2)):  # nothing is kept of the answer to a request that failed
+        run = run_of(
+            *asked,
+            span("openai.chat.completion", 5, 1, 20, 5, attributes=user | told | answer, scope="openai", status=status),
+        )
+        assert [(call.name, call.arguments) for call in run.trajectory.calls] == [
+            ("get", {"city": "Oslo"}),
+            ("get", {"city": "Rome"}),
+        ]
+        assert (called(run), doubts(run)) == (["get", "get"], [])
+
+
 def test_decorated_functions() -> None:
     def decorated(kind: str, name: str, number: int, parent: int, at: float, given: str = "{}") -> Span:
         attributes = {"agentops.span.kind": kind, "operation.name": name, "agentops.tool.input": given}
