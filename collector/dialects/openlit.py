@@ -23,6 +23,8 @@ _HANDED_OVER_BY: Final = "gen_ai.agent.source"
 _ARGS: Final = "function.args"
 _KWARGS: Final = "function.kwargs"
 _NO_ARGS: Final = ("()", None)
+_BEGUN: Final = ("<coroutine object ", "<async_generator object ")
+"""With what an asynchronous function returned, by its span (1.45), which ends before anything of the function has run."""
 _CALL_ARGS: Final = "gen_ai.tool.args"
 _STAND_IN: Final = "Function called with tools"
 """What 1.33 writes in place of any answer to a request that offers tools, also of one that asks for none."""
@@ -55,6 +57,9 @@ def read_span(span: Span) -> GenAISpan | None:
     genai_span.name = name_of(span.name)
     if span.attributes.get(_ARGS) in _NO_ARGS:
         genai_span.arguments = span.attributes.get(_KWARGS)  # a Python repr
+    returned = span.attributes.get(semconv.OUTPUT_MESSAGES)
+    if type(returned) is str and returned.startswith(_BEGUN):
+        genai_span.status, genai_span.tracing = "unset", "begun"
     return genai_span
 
 
@@ -90,7 +95,7 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     attributes=frozenset({
         _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,
-        semconv.TOOL_NAME, semconv.TOOL_CALL_ID, _HANDED_OVER_BY,
+        semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

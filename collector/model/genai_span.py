@@ -102,6 +102,7 @@ class GenAISpan:
     tracing: Literal[
         "", "complete", "lossy", "apart", "guessed", "node", "memory", "loop", "result", "told", "asked", "served",
         "text", "converted", "graph", "part", "turns", "resumed", "some", "nested",
+        "begun",
     ]  # fmt: skip
     """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces, "guessed" if only
     its name says that it is an agent's, "node" if it is a node of a graph, and perhaps a step of the agent around it, "resumed"
@@ -109,7 +110,8 @@ class GenAISpan:
     OTHER: "complete" and "apart" likewise, of the runs inside, "graph" if it is an agent's graph, which may call functions.
     TOOL: "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
     step on the way to the tool may carry as well, "result" if it tells only what came of the call before it, "told" if
-    another span or messages tell whether it failed, "asked" if it was asked for, and holds no result as one that ran does,
+    another span or messages tell whether it failed, "begun" likewise, since its span ended before it did, and all that it did
+    is elsewhere, "asked" if it was asked for, and holds no result as one that ran does,
     "served" if a server's span begins the trace: whoever called has its own. "text" if nothing but its result says that it
     failed: a text, where the framework converts results to JSON, as a tool may itself, "converted" if its result was one.
     MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "loop" likewise if it

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from collector.model.genai_span import BY_SHAPE, GenAISpan
 from collector.payloads.refusals import refuses
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, by_start, clock_of, is_broken, is_of_parser
 from scorers.trajectory import Status
+
+_UNTOLD: Final = ("told", "begun")
+"""What is noted of a span that does not say whether the call failed."""
 
 
 def merged_execution(spans: Sequence[GenAISpan]) -> DraftCall:
@@ -63,8 +67,8 @@ def doubt_unparsed(calls: Iterable[DraftCall]) -> None:
 
 def _are_silent(spans: Sequence[GenAISpan]) -> bool:
     """Whether none of a call's spans would say that it failed; those in unknown words say it no more than those inside."""
-    return any(span.tracing == "told" for span in spans) and all(
-        span.tracing == "told" or (span.dialect == BY_SHAPE and not span.tracing) for span in spans
+    return any(span.tracing in _UNTOLD for span in spans) and all(
+        span.tracing in _UNTOLD or (span.dialect == BY_SHAPE and not span.tracing) for span in spans
     )
 
 

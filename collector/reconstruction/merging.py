@@ -205,13 +205,17 @@ def _doubt_asked_inside(run: RunSpans, calls: Iterable[DraftCall], requested: It
 
 def _doubt_unasked(run: RunSpans, calls: Iterable[DraftCall], requested: Iterable[RequestedCall]) -> None:
     """Doubt a call with nothing but a name that no model asked for, where models did for others, and one was asked inside it:
-    the span may be an agent's (openlit's functions).
+    the span may be an agent's (openlit's functions). What was asked inside one whose span ended before is not known.
     """
     asking = set(run.asked_inside.values())
-    asked = {id(request.execution) for request in requested if request.execution is not None} if asking else ()
-    for call in calls if asked else ():
+    begun = {spans[0].span_id for spans in run.executions if spans[0].tracing == "begun"}
+    asked = {id(request.execution) for request in requested if request.execution is not None} if asking or begun else ()
+    for call in calls if asked or begun else ():
+        is_open = id(call) not in asked and call.executed and call.doubt is None
         is_bare = call.id is None and call.arguments is None and call.arguments_text is None
-        if call.span_id in asking and is_bare and id(call) not in asked and call.executed and call.doubt is None:
+        if is_open and call.span_id in begun:
+            call.doubt_execution("no model asked for it, and models may have been asked inside it")
+        elif is_open and asked and call.span_id in asking and is_bare:
             call.doubt_execution("no model asked for it, and a model was asked inside it")
 
 

@@ -169,3 +169,41 @@ def test_an_answer_of_the_responses_api_that_was_not_streamed_may_lack_calls(
     is_open = not is_streamed and not has_spans
     assert ("unrecorded_calls" in doubts(run_of(agent_span(), asking, *tool, answering))) is is_open
     assert ("unrecorded_calls" in doubts(run_of(agent_span(), answering))) is not is_streamed
+
+
+def _begun(name: str, number: int, at: float, kwargs: str) -> Span:
+    returned = f"<coroutine object {name} at 0x7effb62d65e0>"
+    attributes = {"gen_ai.output.messages": returned, "function.args": "()", "function.kwargs": kwargs}
+    return span(name, number, 1, at, 0.1, attributes=attributes, scope="openlit", status=1)
+
+
+def _asked_openlit(number: int, at: float, calls: list[tuple[str, str, str]], told: str | None = None) -> Span:
+    messages: list[dict[str, Any]] = [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]
+    if told is not None:
+        result = {"type": "tool_call_response", "id": "c1", "response": told}
+        messages.append({"role": "tool", "parts": [result]})
+    attributes = {"gen_ai.input.messages": json.dumps(messages)}
+    return model_span(calls, number=number, parent=1, at=at, lasting=5, attributes=attributes)
+
+
+@pytest.mark.parametrize(
+    ("told", "expected", "status"),
+    [("sunny", [], "ok"), ("Error: no money", [], "error"), (None, ["unobserved_results"], "unset")],
+)
+def test_the_span_of_an_asynchronous_function_ends_before_the_function_runs(
+    told: str | None, expected: list[str], status: str
+) -> None:
+    root = span("agent", 1, scope="openlit", lasting=100)
+    asked = _asked_openlit(2, 1, [("c1", "get", '{"city": "Oslo"}')])
+    spans = [root, asked, _begun("get", 3, 10, "{'city': 'Oslo'}")]
+    if told is not None:
+        spans.append(_asked_openlit(4, 20, [], told))
+    run = run_of(*spans)
+    assert (called(run), doubts(run)) == (["get"], expected)
+    assert run.trajectory.calls[0].status == status
+
+
+def test_an_asynchronous_function_that_no_model_asked_for_may_be_an_agent() -> None:
+    root = span("agent", 1, scope="openlit", lasting=100)
+    run = run_of(root, _begun("plan", 2, 1, "{}"), _asked_openlit(3, 10, []))
+    assert "uncertain_execution" in doubts(run)
