@@ -28,6 +28,8 @@ _FAILED_AT: Final = "pydantic_ai.tool.failure_stage"
 """Of calls that failed before they ran (2.6x): arguments that do not fit, or that their validator refused."""
 _DEFERRED: Final = "pydantic_ai.tool.deferral.name"
 """Why the tool did not answer: it asks for an approval, or another process runs it (2.6x)."""
+_CANCELLED: Final = "asyncio.exceptions.CancelledError"
+"""What ends the spans of calls beside one that fails and so ends the run. A function in a thread goes on."""
 _AGENT_SPANS: Final = ("agent run", "invoke_agent ")
 _TOOL_SPANS: Final = ("running tool", "execute_tool ", "running output function")
 _TOOL_GROUP: Final = "running tools"  # the span around the tools of one turn
@@ -55,6 +57,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.is_pending = _DEFERRED in span.attributes
     if genai_span.status == "error" and genai_span.refusal is None:  # 1.0: the exception has no words
         genai_span.refusal = tool_result(None, first_value(span.attributes, _RESULTS)).refusal
+    if genai_span.error_type == _CANCELLED and genai_span.refusal is None:
+        genai_span.tracing = "text"
     return genai_span
 
 

@@ -113,7 +113,8 @@ class GenAISpan:
     another span or messages tell whether it failed, "begun" likewise, since its span ended before it did, and all that it did
     is elsewhere, "asked" if it was asked for, and holds no result as one that ran does,
     "served" if a server's span begins the trace: whoever called has its own. "text" if nothing but its result says that it
-    failed: a text, where the framework converts results to JSON, as a tool may itself, "converted" if its result was one.
+    failed: a text, where the framework converts results to JSON, as a tool may itself, or that it was cancelled, as a function
+    in a thread cannot be, "converted" if its result was one.
     MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "loop" likewise if it
     made all the calls that it tells of, "lossy" if its messages leave out which results are failures, "guessed" if only its
     answer says that it is a request, "part" if a piece of an answer, which another may hold whole, "turns" if perhaps several

@@ -179,3 +179,20 @@ def test_what_is_wrong_with_an_output_is_no_result_of_a_tool(kind: str, expected
         model_span([("c3", "final_result", {"answer": "ab"})], 5, at=60, attributes=offered, input_messages=told),
     )
     assert [call.name for call in run.trajectory.calls if call.executed] == ["pay", *expected]
+
+
+@pytest.mark.parametrize("conventions", [True, False])
+def test_a_call_that_was_cancelled_beside_one_that_ended_the_run_may_have_gone_on(conventions: bool) -> None:
+    def failed(name: str, number: int, at: float, error: str) -> Span:
+        attributes = {"gen_ai.tool.name": name, "gen_ai.tool.call.id": f"c{number}", "tool_arguments": "{}"}
+        if conventions:
+            attributes |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.arguments": "{}"}
+        raised = ("exception", {"exception.type": error, "exception.message": ""})
+        return pai("execute_tool x", number, 1, at, status=2, attributes=attributes, events=[raised])
+
+    run = run_of(
+        pai("invoke_agent shop", 1, lasting=50, status=2, attributes={"agent_name": "shop"}),
+        failed("get", 2, 1, "asyncio.exceptions.CancelledError"),
+        failed("pay", 3, 1.5, "RuntimeError"),
+    )
+    assert (called(run), doubts(run)) == (["get", "pay"], ["unobserved_results"])
