@@ -28,6 +28,8 @@ _INPUT: Final = "mlflow.spanInputs"
 _OUTPUT: Final = "mlflow.spanOutputs"
 _FUNCTION: Final = "mlflow.spanFunctionName"
 _CALL_ID: Final = "tool_call_id"
+_FORMAT: Final = "mlflow.message.format"
+_AUTOGEN: Final = "autogen"
 _METADATA: Final = "metadata"
 _TOOL_NAME: Final = "name"
 _DSPY: Final = "Tool."
@@ -103,13 +105,51 @@ def _arguments_of_method(given: object) -> object:
 
 
 def _read_model(span: Span) -> GenAISpan:
-    output = span.attributes.get(_OUTPUT)
+    output, given = span.attributes.get(_OUTPUT), span.attributes.get(_INPUT)
     if type(output) is str and _STREAM.fullmatch(output) is not None:
         output = None
-    genai_span = model_span_of(span, NAME, output, span.attributes.get(_INPUT))
+    if _text(span, _FORMAT) == _AUTOGEN:
+        output, given = _answer_of_autogen(output), _messages_of_autogen(given)
+    genai_span = model_span_of(span, NAME, output, given)
     _read_chunks(genai_span, span)
     genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
     return genai_span
+
+
+def _answer_of_autogen(output: object) -> object:
+    """Returns the calls of an answer, which has nothing that says that they are calls; else the answer."""
+    answer = parse_any(output)
+    content = answer.get("content") if isinstance(answer, Mapping) else None
+    return output if not isinstance(content, list) else [_call_of_autogen(call) for call in content]
+
+
+def _call_of_autogen(call: object) -> object:
+    return {**call, "type": "tool_call"} if isinstance(call, Mapping) else call
+
+
+def _messages_of_autogen(given: object) -> object:
+    """Returns the messages of a request in the words of OpenAI's: AutoGen tells their roles by the names of classes."""
+    record = parse_any(given)
+    messages = record.get("messages") if isinstance(record, Mapping) else None
+    if not isinstance(messages, list):
+        return given
+    return [told for one in messages if isinstance(one, Mapping) for told in _message_of_autogen(one)]
+
+
+def _message_of_autogen(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    kind, content = message.get("type"), message.get("content")
+    if kind == "FunctionExecutionResultMessage":
+        results = content if isinstance(content, list) else []
+        return [
+            {**one, "role": "tool", "tool_call_id": one.get("call_id")} for one in results if isinstance(one, Mapping)
+        ]
+    if kind == "AssistantMessage" and isinstance(content, list):
+        return [{"role": "assistant", "tool_calls": [_call_of_autogen(call) for call in content]}]
+    # What another agent of a team said comes as the user's, too.
+    is_user = kind == "UserMessage" and message.get("source") in (None, "user")
+    return [
+        {"role": "assistant" if kind == "AssistantMessage" else "user" if is_user else "system", "content": content}
+    ]
 
 
 def _read_chunks(genai_span: GenAISpan, span: Span) -> None:
@@ -156,7 +196,7 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"mlflow.spanType",),
     attributes=frozenset({
-        _INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _TOOL_NAME, _METADATA, _CHUNK, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
+        _INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _TOOL_NAME, _METADATA, _FORMAT, _CHUNK, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
         semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES,
     }),
     output_attributes=(_OUTPUT,),

@@ -212,3 +212,44 @@ def test_a_message_of_the_user_with_an_empty_place_for_the_id_of_a_call_is_no_re
     attributes = {"mlflow.spanInputs": json.dumps(given), "mlflow.spanOutputs": json.dumps(answer)}
     run = run_of(ml("CHAIN", "shop", 1), ml("CHAT_MODEL", "ChatOpenAI", 2, 1, 1, 5, attributes=attributes, status=1))
     assert (called(run), doubts(run)) == ([], [])
+
+
+def _autogen(number: int, at: float, messages: list[dict[str, Any]], content: Any, finish: str) -> Span:
+    attributes = {
+        "mlflow.message.format": '"autogen"',
+        "mlflow.spanInputs": json.dumps({"messages": messages}),
+        "mlflow.spanOutputs": json.dumps({"finish_reason": finish, "content": content, "thought": None}),
+    }
+    name = "OpenAIChatCompletionClient.create"
+    return ml("LLM", name, number, 1, at, 5, attributes=attributes, status=1)
+
+
+def test_the_messages_of_autogen_have_calls_without_a_word_that_says_so() -> None:
+    calls = [
+        {"id": "c1", "arguments": '{"city": "Oslo"}', "name": "get"},
+        {"id": "c2", "arguments": '{"order": 7}', "name": "pay"},
+        {"id": "c3", "arguments": "{}", "name": "fly"},
+    ]
+    results = [
+        {"content": "sunny", "name": "get", "call_id": "c1", "is_error": False},
+        {"content": "no money on card", "name": "pay", "call_id": "c2", "is_error": True},
+        {"content": "Error: tool 'fly' not found in any workbench", "name": "fly", "call_id": "c3", "is_error": True},
+    ]
+    asked: list[dict[str, Any]] = [
+        {"content": "You are helpful.", "type": "SystemMessage"},
+        {"content": "hi", "source": "user", "type": "UserMessage"},
+    ]
+    told: list[dict[str, Any]] = [
+        {"content": calls, "thought": None, "source": "shop", "type": "AssistantMessage"},
+        {"content": results, "type": "FunctionExecutionResultMessage"},
+    ]
+    run = run_of(
+        ml("AGENT", "shop.run", 1, lasting=100, attributes={"mlflow.spanInputs": '{"task": "hi"}'}),
+        _autogen(2, 1, asked, calls, "function_calls"),
+        _autogen(3, 20, asked + told, "Done.", "stop"),
+    )
+    assert (called(run), doubts(run)) == (["get", "pay", "(fly)"], [])
+    assert [(call.arguments, call.status) for call in run.trajectory.calls][:2] == [
+        ({"city": "Oslo"}, "ok"),
+        ({"order": 7}, "error"),
+    ]
