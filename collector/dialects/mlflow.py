@@ -28,6 +28,8 @@ _INPUT: Final = "mlflow.spanInputs"
 _OUTPUT: Final = "mlflow.spanOutputs"
 _FUNCTION: Final = "mlflow.spanFunctionName"
 _CALL_ID: Final = "tool_call_id"
+_PREPARES: Final = "._prepare_chat_with_tools"
+"""Ends the name of the span in which LlamaIndex puts a request together: a model's by its type, and the messages its output."""
 _FORMAT: Final = "mlflow.message.format"
 _AUTOGEN: Final = "autogen"
 _METADATA: Final = "metadata"
@@ -56,7 +58,7 @@ def read_span(span: Span) -> GenAISpan | None:
     if kind == "TOOL":
         return _read_tool(span)
     if kind in ("CHAT_MODEL", "LLM"):
-        return _read_model(span)
+        return IGNORED if span.name.endswith(_PREPARES) else _read_model(span)
     is_agent = kind == "AGENT" or find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA)) == span.name
     if is_agent or not span.parent_span_id:
         return _read_context(span, Role.AGENT if is_agent else Role.OTHER)

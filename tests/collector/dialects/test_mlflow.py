@@ -253,3 +253,17 @@ def test_the_messages_of_autogen_have_calls_without_a_word_that_says_so() -> Non
         ({"city": "Oslo"}, "ok"),
         ({"order": 7}, "error"),
     ]
+
+
+def test_a_span_in_which_llama_index_puts_a_request_together_is_no_request() -> None:
+    messages = [
+        {"role": "user", "blocks": [{"block_type": "text", "text": "hi"}]},
+        {
+            "role": "assistant",
+            "additional_kwargs": {"tool_calls": [{"id": "c1", "function": {"name": "get", "arguments": "{}"}}]},
+        },
+        {"role": "tool", "additional_kwargs": {"tool_call_id": "c1"}, "blocks": [{"text": "sunny"}]},
+    ]
+    given = {"mlflow.spanInputs": "{}", "mlflow.spanOutputs": json.dumps({"messages": messages, "tools": []})}
+    prepared = ml("LLM", "OpenAILike._prepare_chat_with_tools", 2, 1, 1, 5, attributes=given)
+    assert dialects.read_span(prepared) is IGNORED
