@@ -101,8 +101,7 @@ class GenAISpan:
     error_type: str | None
     tracing: Literal[
         "", "complete", "lossy", "apart", "guessed", "node", "memory", "loop", "result", "told", "asked", "served",
-        "text", "converted", "graph", "part", "turns", "resumed", "some", "nested",
-        "begun",
+        "text", "converted", "graph", "part", "turns", "resumed", "some", "nested", "begun", "around",
     ]  # fmt: skip
     """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces, "guessed" if only
     its name says that it is an agent's, "node" if it is a node of a graph, and perhaps a step of the agent around it, "resumed"
@@ -119,7 +118,8 @@ class GenAISpan:
     made all the calls that it tells of, "lossy" if its messages leave out which results are failures, "guessed" if only its
     answer says that it is a request, "part" if a piece of an answer, which another may hold whole, "turns" if perhaps several
     requests, "some" if its answer may lack calls, "complete" if each call of its answer that runs leaves a span, "graph"
-    likewise, nameless if it fails, "nested" if one that asked for calls may hold the request that tells their results."""
+    likewise, nameless if it fails, "nested" if one that asked for calls may hold the request that tells their results, "around"
+    if it lasts until the calls have ended that its answer asked for, and no others are inside."""
     refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool

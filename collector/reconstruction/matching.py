@@ -13,7 +13,7 @@ from collector.model.from_span import AI_SDK
 from collector.model.genai_span import BY_SHAPE, GenAISpan
 from collector.payloads.values import Arguments
 from collector.reconstruction.dispatchers import is_told_to_call, values_given
-from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, is_broken, latest_start
+from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, by_start, is_broken, latest_start
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 from collector.reconstruction.tool_names import is_mcp, is_prefixed
 
@@ -273,6 +273,15 @@ def _changed_value(call: DraftCall, request: RequestedCall) -> Arguments:
     return {key: text} if type(value) is str and not value.startswith(text) else None
 
 
+def _assign_turns(calls: Iterable[DraftCall], run: RunSpans) -> None:
+    """Assign the turn of each request to the calls inside its span."""
+    around = sorted([model for model in run.models if model.tracing == "around"], key=by_start)
+    turns = {model.span_id: turn for turn, model in enumerate(around)}
+    inside = {spans[0].span_id: turns.get(spans[0].parent_span_id, -1) for spans in run.executions}
+    for call in calls:
+        call.turn = inside.get(call.span_id or b"", -1)
+
+
 def assign_responses(calls: Iterable[DraftCall], run: RunSpans) -> None:
     """Assign responses if outputs were not captured. Two calls have different ones only where a model was asked after the
     first began, and before the second did, and either had answered by then, or was asked when all calls so far had ended:
@@ -280,8 +289,10 @@ def assign_responses(calls: Iterable[DraftCall], run: RunSpans) -> None:
     """
     if run.is_of_code and all(model.has_output for model in run.models):
         return  # the answers are code, which calls one tool after the other
-    # A request that runs the tools itself covers several turns.
+    # A request that runs the tools itself covers several turns, unless it is known to be around those of its own.
     around = {spans[0].parent_span_id for spans in run.executions}
+    if run.turns_are_ordered and any(model.tracing == "around" for model in run.models):
+        _assign_turns(calls, run)
     requests = sorted([(model.start_ns, model.end_ns) for model in run.models if model.span_id not in around])
     starts = [start for start, _ in requests]
     response, begun, ended = -1, 0, 0

@@ -35,6 +35,10 @@ _AWAITED: Final = re.compile(
     r'"type": "function_approval_request", "function_call": \{"type": "function_call", "call_id": "([^"]{1,256})"'
 )
 """With this Microsoft's Agent Framework ends a run to wait for a human: for the answer to this call, with all beside it."""
+_ITERATIONS: Final = "tanstack.ai.iterations"
+"""Of the span around the requests and calls of one `chat()` of TanStack AI, which is named as a request. One that was aborted
+lacks it."""
+_LOOP: Final = "tanstack_ai_chat"
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
 _DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
 _STEPS: Final = frozenset({
@@ -64,6 +68,10 @@ def _operation_in_name(span: Span) -> str | None:
         return "chat"
     if span.name.startswith(_AI_SERVICE):
         return "invoke_agent"
+    if _ITERATIONS in span.attributes or (
+        tool_call.COMPLETION in span.attributes and semconv.TOOL_NAME not in span.attributes
+    ):
+        return _LOOP
     if span.events and any(event.name == semconv.EVENT_CHOICE for event in span.events):
         return "chat"  # what a model chose is an event of its request
     operation = span.name.partition(" ")[0]
@@ -89,6 +97,10 @@ def _agent_in_name(name: str) -> str:
     return name.removeprefix("invoke_agent").strip()
 
 
+def _read_loop(span: Span) -> GenAISpan:
+    return _read_context(span, AGENT)
+
+
 def _read_workflow(span: Span) -> GenAISpan:
     return _read_context(span, OTHER)
 
@@ -108,6 +120,7 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "execute_tool": read_tool,
     "invoke_agent": _read_agent,
     "invoke_workflow": _read_workflow,
+    _LOOP: _read_loop,
     # `completion` in the names of Quarkus LangChain4j's spans, `chat.completions` in Semantic Kernel for Java
     **dict.fromkeys(("chat", "chat.completions", "completion", "generate_content", "text_completion"), read_model),
     "list_run_steps": read_steps,
@@ -151,7 +164,7 @@ DIALECT: Final[Dialect] = Dialect(
     markers=(b"gen_ai", _AI_SERVICE.encode()),
     attributes=frozenset({
         *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.WORKFLOW_NAME, _NODE,
-        semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
+        _ITERATIONS, semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
     }),
     prefixes=(PARAMETER,),
     read_log=read_log,

@@ -52,10 +52,12 @@ results of the calls it asked for, and has the reason for which that one ended. 
 unless Reactor propagates the context (`spring.reactor.context-propagation: auto`), which it does not by default."""
 _RETURNED: Final = "returnDirect"
 """The reason for which it ended if what a tool returned is the answer."""
+_ITERATION: Final = "tanstack.ai.iteration"
+"""Of TanStack AI (0.58): its span of a request ends when the next begins, and its answer alone asked for the calls inside."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
-    _API, _STREAMED, _SPRING_TOOLS,
+    _API, _STREAMED, _SPRING_TOOLS, _ITERATION,
 )  # fmt: skip
 """What is read of a request beside what all spans have."""
 
@@ -71,7 +73,9 @@ def read_model(span: Span) -> GenAISpan:
     is_anthropic = span.scope.name in _ANTHROPIC
     genai_span = model_span_of(span, CONVENTIONS, _without_lost(output) if is_anthropic else output, messages)
     genai_span.tracing = "lossy" if is_anthropic else ""
-    if _SPRING_TOOLS in attributes:
+    if _ITERATION in attributes:
+        genai_span.tracing = "around"
+    elif _SPRING_TOOLS in attributes:
         genai_span.tracing = "nested"
         if _RETURNED in str(attributes.get(semconv.FINISH_REASONS[0])):
             genai_span.finish = "tool_calls"

@@ -58,6 +58,8 @@ _OUTCOME_ERROR: Final = "gen_ai.tool.error.type"
 _NOT_RUN: Final = ("skipped", "denied")
 _PERHAPS_NOT_RUN: Final = ("not_found", "permission_denied", "cancelled")
 """Errors in rig that a tool may have had, or rig before it ran the tool."""
+COMPLETION: Final = "tanstack.ai.completion.reason"
+"""Of a call that was open when a run of TanStack AI was aborted: also by a hook, in place of the call."""
 _KOOG: Final = "ai.koog"  # the name of its scope, unless the application gives it another
 _KOOG_EVENT: Final = "koog.event.id"
 _CHATLAS: Final = "co.posit.python-package.chatlas"
@@ -87,7 +89,7 @@ _ERRORS: Final = (
 _SUCCESS: Final = ("success", "tool.success", "gen_ai.tool.success")
 ATTRIBUTES: Final = (
     semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION, *_STRANDS_STATUS,
-    _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, _CREW, _SAMPLED, *_ARGUMENTS, RETURNED, *_ERRORS,
+    _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, _CREW, _SAMPLED, COMPLETION, *_ARGUMENTS, RETURNED, *_ERRORS,
     *_SUCCESS,
 )  # fmt: skip
 """What is read of a call beside what all spans have."""
@@ -200,6 +202,8 @@ def _words_of_error(attributes: Mapping[str, Any]) -> str | None:
 def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
     if _OUTCOME in span.attributes:
         _read_outcome(genai_span, span.attributes)
+    elif COMPLETION in span.attributes:
+        genai_span.refusal = Refusal(is_sure=False)
     elif genai_span.scope == _CHATLAS:
         if span.status_message == _UNKNOWN:
             genai_span.refusal = Refusal(is_sure=semconv.TOOL_DESCRIPTION not in span.attributes)

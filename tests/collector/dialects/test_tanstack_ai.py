@@ -1,0 +1,72 @@
+"""TanStack AI's middleware, which follows the conventions but for the operations of its loop and of tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collector.model.span import Span
+from tests.builders import called, doubts, run_of, runs_of, span, steps
+
+ABORTED = {"tanstack.ai.completion.reason": "cancelled"}
+
+
+def loop(number: int = 1, parent: int = 0, **more: Any) -> Span:
+    attributes = {
+        "gen_ai.system": "openai-chat",
+        "tanstack.ai.iterations": 3,
+        "gen_ai.response.finish_reasons": ["stop"],
+    }
+    return span("chat gpt", number, parent, **{"lasting": 100, "attributes": attributes, **more})
+
+
+def request(number: int, at: float, lasting: float, finish: str = "tool_calls", parent: int = 1) -> Span:
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "tanstack.ai.iteration": number - 2,
+        "gen_ai.response.finish_reasons": [finish],
+    }
+    return span(f"chat gpt #{number - 2}", number, parent, at, lasting, attributes=attributes, kind=3)
+
+
+def tool(name: str, number: int, parent: int, at: float, **more: Any) -> Span:
+    attributes = {"gen_ai.tool.name": name, "gen_ai.tool.call.id": f"call_{number}", "gen_ai.tool.type": "function"}
+    attributes |= more.pop("attributes", {"tanstack.ai.tool.outcome": "success"})
+    return span(f"execute_tool {name}", number, parent, at, 5, attributes=attributes, **more)
+
+
+def test_calls_are_of_the_turn_of_the_request_around_them() -> None:
+    run = run_of(
+        loop(),
+        request(2, 0, 30),
+        tool("weather", 10, 2, 10),
+        tool("pay", 11, 2, 20),
+        request(3, 31, 20),
+        tool("mail", 12, 3, 40),
+        request(4, 52, 20, "stop"),
+    )
+    assert (called(run), steps(run), doubts(run)) == (["weather", "pay", "mail"], [0, 0, 1], [])
+
+
+def test_a_loop_inside_a_call_is_a_run_of_its_own() -> None:
+    outer, inner = runs_of(
+        loop(),
+        request(2, 0, 60),
+        tool("research", 10, 2, 10),
+        loop(20, 10, at=11, lasting=40),
+        request(3, 12, 20, parent=20),
+        tool("search", 12, 3, 20),
+        request(4, 35, 10, "stop", parent=20),
+        request(5, 61, 10, "stop"),
+    )
+    assert (called(outer), called(inner)) == (["research"], ["search"])
+    assert doubts(outer) == doubts(inner) == []
+
+
+def test_an_aborted_call_may_not_have_begun() -> None:
+    """A hook that aborts the run in place of the call leaves what one leaves that was interrupted."""
+    run = run_of(
+        span("chat gpt", 1, lasting=50, attributes={"gen_ai.system": "openai-chat", **ABORTED}, status=2),
+        request(2, 0, 50),
+        tool("pay", 10, 2, 10, attributes=ABORTED, status=2, message="cancelled"),
+    )
+    assert (called(run), doubts(run)) == (["pay"], ["uncertain_execution"])
