@@ -4,6 +4,7 @@ The span of a tool that threw is a success. Its result is the exception's text, 
 JSON, which is all that tells them apart; without content, nothing does but what the model was told. An application may
 convert results itself, and leave texts as they are: where no text of a run was made JSON, one that does not read like a
 failure may be a result. Since 2.0 a text that begins with JSON counts as such.
+A run that asked for a tool which nobody has ends with an exception, after the calls before it in the same answer.
 A span that failed without a result is of a call that Java's reflection may have refused, unless the exception is of a tool.
 """
 
@@ -29,6 +30,8 @@ _CALL_ID: Final = "spring.ai.tool.call.id"  # since 2.0
 _PARAMETERS: Final = "spring.ai.tool.definition.schema"
 _RESULT: Final = "spring.ai.tool.call.result"
 _CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
+_IS_STREAM: Final = "spring.ai.chat.client.stream"  # of one that streams, calls may be in traces of their own
+_UNKNOWN_TOOL: Final = "No ToolCallback found for tool name: "
 _OF_TOOL: Final = ".ToolExecutionException"
 _BEGINS_WITH_JSON: Final = re.compile(r"\s*(?:[{\[\"]|(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\s)")
 
@@ -40,8 +43,17 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_tool(span)
     if kind == "chat_client":
         conversation_id = name_of(span.attributes.get(_CONVERSATION))
-        return context_span_of(span, Role.AGENT, NAME, conversation_id=conversation_id)
+        client = context_span_of(span, Role.AGENT, NAME, conversation_id=conversation_id)
+        if client.status == "error" and span.attributes.get(_IS_STREAM) == "false" and _asked_for_unknown_tool(span):
+            client.refusal = Refusal(is_of_rest=True)
+        return client
     return IGNORED if type(kind) is str else None
+
+
+def _asked_for_unknown_tool(span: Span) -> bool:
+    words: list[object] = [span.status_message]
+    words += [event.attributes.get(semconv.EXCEPTION_MESSAGE) for event in span.events]
+    return any(type(text) is str and _UNKNOWN_TOOL in text for text in words)
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -92,6 +104,7 @@ DIALECT: Final = Dialect(
             _PARAMETERS,
             _RESULT,
             _CONVERSATION,
+            _IS_STREAM,
             semconv.TOOL_CALL_ID,
             semconv.ERROR_TYPE,
         }

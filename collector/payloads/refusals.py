@@ -36,7 +36,7 @@ class Refusal(NamedTuple):
     is_untold: bool = False
     """No words were read: the call failed, and why is not known."""
     is_of_rest: bool = False
-    """It is of a run, which made none of the calls of its model's last answer."""
+    """It is of a run, which made none of the calls of its model's last answer but those with spans."""
 
 
 UNTOLD: Final = Refusal(is_sure=False, is_untold=True)

@@ -84,6 +84,11 @@ class RunSpans:
         return self.anchor is not None and self.anchor.scope == _SMOLAGENTS
 
     @property
+    def ended_before_calls(self) -> bool:
+        """Whether it says that it ended in place of the calls of the last answer, at a limit or with one of them."""
+        return self.anchor is not None and self.anchor.refusal is not None and self.anchor.refusal.is_of_rest
+
+    @property
     def has_spans_of_all(self) -> bool:
         """Whether each of its calls leaves a span, as its agent's span tells, or a further one."""
         return (self.anchor is not None and self.anchor.tracing == "complete") or any(

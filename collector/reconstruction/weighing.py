@@ -141,7 +141,7 @@ def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
 def _weigh_last(call: DraftCall, shown: Shown, request: RequestedCall, *, is_handoff: bool) -> None:
     """The model was not asked again, and a span would show the call if it ran."""
     run = shown.run
-    if _ended_before_calls(run):
+    if run.ended_before_calls:
         call.executed = False
         return
     call.executed = "missing_anchor" in run.incomplete
@@ -150,11 +150,6 @@ def _weigh_last(call: DraftCall, shown: Shown, request: RequestedCall, *, is_han
     # The provider may run tools of its own, of which it alone knows the parameters, and answers when they have returned.
     elif request.model.finish == "other" and request.fit not in ("fits", "misfit"):
         call.doubt_execution("the model's answer holds it, and ended all the same")
-
-
-def _ended_before_calls(run: RunSpans) -> bool:
-    """Whether the run says that it ended, at a limit, in place of the calls of the last answer."""
-    return run.anchor is not None and run.anchor.refusal is not None and run.anchor.refusal.is_of_rest
 
 
 def _weigh_without_result(call: DraftCall, shown: Shown, request: RequestedCall, *, tools_have_spans: bool) -> None:

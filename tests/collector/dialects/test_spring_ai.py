@@ -150,6 +150,27 @@ def request(number: int, parent: int, reason: str, at: float = 0, lasting: float
     return span("chat gpt", number, parent, at, lasting, attributes=attributes, scope=SCOPE, status=1)
 
 
+@pytest.mark.parametrize(
+    ("stream", "message", "expected"),
+    [
+        ("false", "No ToolCallback found for tool name: pay_all", []),
+        ("true", "No ToolCallback found for tool name: pay_all", ["unrecorded_calls"]),
+        ("false", "timed out", ["unrecorded_calls"]),
+    ],
+)
+def test_a_tool_that_nobody_has_ends_the_run_in_place_of_its_call(
+    stream: str, message: str, expected: list[str]
+) -> None:
+    attributes = {**framework("chat_client", "", 1, 0).attributes, "spring.ai.chat.client.stream": stream}
+    client = span(
+        "spring_ai chat_client", 1, attributes=attributes, scope=SCOPE, lasting=100, status=2,
+        events=[("exception", {"exception.type": "java.lang.IllegalStateException", "exception.message": message})],
+    )  # fmt: skip
+    paid = span("tool_call pay", 4, 1, 20, 10, attributes=tool('"paid"').attributes, scope=SCOPE, status=1)
+    run = run_of(client, request(3, 1, "TOOL_CALLS", 0, 15), paid, request(5, 1, "TOOL_CALLS", 40, 15))
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
 def test_a_request_inside_a_streamed_one_tells_that_calls_were_made_in_other_traces() -> None:
     client = framework("chat_client", "spring_ai chat_client", 1, 0)
     streamed = [client, framework("advisor", "stream", 2, 1), request(3, 2, "STOP"), request(4, 3, "STOP", 50, 40)]
