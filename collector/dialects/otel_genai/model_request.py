@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from collector.dialects.otel_genai.span_events import messages_in_events
@@ -193,4 +193,15 @@ def _answer_in_parts(attributes: Mapping[str, Any]) -> object:
     calls = parse_any(first_value(attributes, _CALLS_ALONE))
     if calls is None or isinstance(calls, (bool, int, float)):  # some write how many there are
         return attributes.get(_SENTRY_TEXT)
-    return {"tool_calls": [parse_any(call) for call in calls] if isinstance(calls, (list, tuple)) else calls}
+    if not isinstance(calls, (list, tuple)):
+        return {"tool_calls": calls}
+    return {"tool_calls": _without_raw([parse_any(call) for call in calls])}
+
+
+def _without_raw(calls: Sequence[object]) -> Sequence[object]:
+    """Returns the calls of an answer without those that are there once more, as they came: Sentry has each call of a stream
+    of Google's models so, and with a type (10.78)."""
+    typed = [call for call in calls if isinstance(call, dict) and call.get("type") == "function"]
+    raw = [call for call in calls if isinstance(call, dict) and "args" in call and "type" not in call]
+    is_twice = 0 < len(raw) <= len(typed) == len(calls) - len(raw)
+    return typed if is_twice and {call.get("name") for call in raw} <= {call.get("name") for call in typed} else calls

@@ -613,6 +613,34 @@ def test_events_of_the_first_conventions_hold_what_a_model_was_told_and_answered
     assert (calls, run.user_input) == ([("pay", {"order": 7}, "error", "result")], "Pay order 7.")
 
 
+def test_sentry_has_each_call_of_a_stream_of_googles_models_twice() -> None:
+    calls = [
+        {"name": "weather", "args": {"city": "Oslo"}},
+        {"name": "weather", "args": {"city": "Rome"}},
+        {"type": "function", "name": "weather", "arguments": {"city": "Oslo"}},
+        {"type": "function", "name": "weather", "arguments": {"city": "Rome"}},
+    ]
+    told = [
+        {
+            "role": "model",
+            "parts": [{"functionCall": {"name": "weather", "args": {"city": city}}} for city in ("Oslo", "Rome")],
+        },
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "weather", "response": {"output": 4}}} for _ in range(2)],
+        },
+    ]
+    common = {"gen_ai.operation.name": "generate_content", "gen_ai.system": "google_genai"}
+    asked = {**common, "gen_ai.response.tool_calls": json.dumps(calls), "gen_ai.response.finish_reasons": '["STOP"]'}
+    answered = {**common, "gen_ai.response.text": "4", "gen_ai.input.messages": json.dumps(told)}
+    run = run_of(
+        span("POST /chat", 1, lasting=100),
+        span("generate_content gemini", 2, 1, 0, 10, attributes=asked, scope="@sentry/node"),
+        span("generate_content gemini", 3, 1, 20, 10, attributes=answered, scope="@sentry/node"),
+    )
+    assert (called(run), doubts(run)) == (["weather", "weather"], [])
+
+
 def test_sentry_has_the_calls_of_an_answer_in_an_attribute_of_their_own() -> None:
     def request(number: int, at: float, calls: list[Any], messages: list[Any]) -> Span:
         asked = {"gen_ai.response.tool_calls": json.dumps(calls)} if calls else {"gen_ai.response.text": '["Done."]'}
