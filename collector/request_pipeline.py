@@ -22,7 +22,7 @@ from collector.errors import DecodeError
 from collector.model.genai_span import AGENT, BY_SHAPE, IGNORED, OTHER, UNREAD, GenAISpan
 from collector.otlp import lazy
 from collector.otlp.by_trace import readable_trace_ids
-from collector.otlp.handed_over import seen_from_ns
+from collector.otlp.handed_over import Handover, handover_of
 from collector.otlp.structure import Envelope, Items, Structure
 from collector.reader import Reader
 from collector.results.redaction import Redaction
@@ -246,8 +246,8 @@ class RequestPipeline:
                 self._telemetry.late_spans.inc()
             elif disposition is Disposition.LEFT_OUT:
                 self._count_left_out(span)
-        if handed_ns := seen_from_ns(scope.envelope):
-            self._assembler.take_over({trace_id for _, trace_id, _, _ in read.found}, handed_ns)
+        if (handover := handover_of(scope.envelope)) is not None:
+            self._take_over({trace_id for _, trace_id, _, _ in read.found}, handover, now)
         forwarded = self._forwarded(scope, withheld)
         if forwarded:
             taken.forwarded.append((scope.envelope, forwarded))
@@ -256,6 +256,11 @@ class RequestPipeline:
         if journaled:
             kind = RecordKind.CUT if scope.whole else RecordKind.SPANS
             taken.journaled.append(JournaledScope(scope.envelope, journaled, kind))
+
+    def _take_over(self, trace_ids: Iterable[bytes], handover: Handover, now: float) -> None:
+        wall_ns = self._clock.wall_ns()
+        for trace in filter(None, [self._assembler.open.get(trace_id) for trace_id in trace_ids]):
+            trace.take_over(handover, wall_ns - int((now - trace.opened) * 1e9))
 
     def _forwarded(self, scope: lazy.ScopeSpans, withheld: set[int]) -> list[bytes]:
         """Returns all but the withheld spans as fields of their scope, as they may leave."""

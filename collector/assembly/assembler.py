@@ -12,7 +12,7 @@ Single-threaded, without locks; time is an argument. A deadline that fires early
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
 from typing import Final, Literal, NamedTuple
 
@@ -252,12 +252,6 @@ class Assembler:
         """Returns when ``due`` or ``open.pack_quiet`` may next have something to do, None for never."""
         times = (self._deadlines.next(), self.open.next_packing())
         return min((time for time in times if time is not None), default=None)
-
-    def take_over(self, trace_ids: Iterable[bytes], seen_from_ns: int) -> None:
-        """Note of traces that are handed over since when the instance before saw what began of them, in wall time."""
-        for trace in filter(None, [self.open.get(trace_id) for trace_id in trace_ids]):
-            if trace.seen_from is None or trace.seen_from.latest_ns < seen_from_ns:
-                trace.seen_from = SeenFrom.restored(seen_from_ns, self._max_duration)
 
     def is_open(self, trace_id: bytes) -> bool:
         """Whether the trace waits for its verdict."""

@@ -44,6 +44,10 @@ class SeenFrom:
         seen_from.joins_until(ready_ns)
         return seen_from
 
+    def later(self, ready_ns: int) -> SeenFrom:
+        """Returns that of another process, for a trace that both saw."""
+        return SeenFrom.restored(ready_ns, (self.ready_ns - self._replayed_ns) / 1e9)
+
     def joins_until(self, joined_ns: int) -> None:
         """Take from elsewhere until when the process joins others: no trace that arrives says more about that."""
         self._joined_ns, self._joining = joined_ns, _FLOWING

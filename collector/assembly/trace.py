@@ -18,6 +18,7 @@ from collector.assembly.sizes import KNOWN_SPAN, PAST, TRACE, VERDICT
 from collector.model.genai_span import AGENT, GenAISpan
 from collector.model.past import Past
 from collector.model.span import Resource
+from collector.otlp.handed_over import Handover
 from collector.otlp.lazy import Envelope, parent_links
 
 
@@ -154,6 +155,13 @@ class Trace:
         self.held, self.envelope, self.past, self.awaited = {}, None, None, b""
         self.known_parents, self.links_read, self.recent, self.recent_read, self.known_since_ns = None, 0, None, 0, 0
         self.other_envelopes = self.verdicts = self.histories = _EMPTY
+
+    def take_over(self, handover: Handover, opened_ns: int) -> None:
+        """Note what the instance that handed spans over did not see; ``opened_ns`` is when it opened here, in wall time."""
+        self.truncated |= handover.lacks_spans
+        # What was open here before the other could see it was there only meanwhile.
+        if self.seen_from is not None and self.seen_from.latest_ns < handover.seen_from_ns <= opened_ns:
+            self.seen_from = self.seen_from.later(handover.seen_from_ns)
 
     def hold(self, span_id: bytes, raw: bytes, envelope: Envelope) -> None:
         """Keep a raw span until the verdict."""

@@ -1,8 +1,8 @@
-"""What an instance that hands spans over tells whoever takes them, in an attribute of their scope."""
+"""What an instance that hands the spans of a trace over tells whoever takes them, in attributes of their scope."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans
@@ -10,29 +10,43 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans
 from collector.otlp.structure import Envelope
 
 _SEEN_FROM: Final = "rightcall.handover.seen_from"
-_KEY: Final = _SEEN_FROM.encode()
+_LACKS_SPANS: Final = "rightcall.handover.lacks_spans"
+_ANY: Final = b"rightcall.handover."
 
 
-def with_seen_from(envelope: Envelope, seen_from_ns: int) -> Envelope:
-    """Returns the envelope of spans all of whose runs were seen that began since then, in wall time."""
+class Handover(NamedTuple):
+    """What is told of a trace that is handed over."""
+
+    seen_from_ns: int
+    """Since when, in wall time, the instance before saw all that began."""
+    lacks_spans: bool
+    """Whether spans of it that were sent to that instance may be lost."""
+
+
+def with_handover(envelope: Envelope, handover: Handover) -> Envelope:
+    """Returns the envelope of spans that are handed over; of those that were before, it tells what was told then too."""
     scope = ScopeSpans.FromString(envelope.scope)
-    seen_from_ns = max(seen_from_ns, _seen_from_of(scope))
-    others = [item for item in scope.scope.attributes if item.key != _SEEN_FROM]
+    before = _handover_of(scope)
+    others = [item for item in scope.scope.attributes if item.key not in (_SEEN_FROM, _LACKS_SPANS)]
     del scope.scope.attributes[:]
     scope.scope.attributes.extend(others)
+    seen_from_ns = max(handover.seen_from_ns, before.seen_from_ns)
     scope.scope.attributes.add(key=_SEEN_FROM).value.int_value = seen_from_ns
+    scope.scope.attributes.add(key=_LACKS_SPANS).value.bool_value = handover.lacks_spans or before.lacks_spans
     return envelope._replace(scope=scope.SerializeToString())
 
 
-def seen_from_ns(envelope: Envelope) -> int:
-    """Returns what ``with_seen_from`` told, 0 if spans were not handed over."""
-    if _KEY not in envelope.scope:
-        return 0
+def handover_of(envelope: Envelope) -> Handover | None:
+    """Returns what is told of spans that are handed over, None of others."""
+    if _ANY not in envelope.scope:
+        return None
     try:
-        return _seen_from_of(ScopeSpans.FromString(envelope.scope))
+        return _handover_of(ScopeSpans.FromString(envelope.scope))
     except ProtobufError:
-        return 0
+        return None
 
 
-def _seen_from_of(scope: ScopeSpans) -> int:
-    return max([item.value.int_value for item in scope.scope.attributes if item.key == _SEEN_FROM], default=0)
+def _handover_of(scope: ScopeSpans) -> Handover:
+    values = {item.key: item.value for item in scope.scope.attributes if item.key in (_SEEN_FROM, _LACKS_SPANS)}
+    seen_from = values[_SEEN_FROM].int_value if _SEEN_FROM in values else 0
+    return Handover(max(0, seen_from), _LACKS_SPANS in values and values[_LACKS_SPANS].bool_value)

@@ -16,6 +16,7 @@ from collector.assembly.gaps import Gaps
 from collector.assembly.trace import Given, Trace
 from collector.checkpoints import checkpoint
 from collector.model import semconv
+from collector.otlp.handed_over import Handover
 from collector.reconstruction.run import Run
 from collector.scoring.declared_tools import declared_tools
 from collector.scoring.failures import anchor_of, failed_run
@@ -135,16 +136,17 @@ class Scoring:
             self._note_scored_wholes(scored, trace, runs)
         return scored
 
-    def seen_from(self, trace: Trace) -> int:
-        """Returns since when all that began of a trace was seen here, in wall time in ns; 0 if it is not known."""
-        if self.gaps is None:
-            return 0
-        now_ns = self.gaps.wall_ns()
-        # Elsewhere nothing tells of the runs that have their verdict: what comes later of them would be a run of its own.
-        if trace.truncated or trace.seen or trace.verdicts or self.was_refused(trace.trace_id):
-            return now_ns
-        ready_ns = 0 if trace.seen_from is None else trace.seen_from.latest_ns
-        return min(now_ns, max(ready_ns, trace.known_since_ns, self.gaps.latest_ns))
+    def handover_of(self, trace: Trace) -> Handover:
+        """Returns what whoever takes a trace over could not know."""
+        # Nor is it told there of the runs that have their verdict: what comes later of them would be a run of its own.
+        lacks_spans = (
+            trace.truncated
+            or bool(trace.seen or trace.verdicts)
+            or self.was_refused(trace.trace_id)
+            or self._may_be_in_gap(trace, WHOLE_TRACE)
+        )
+        seen_from_ns = 0 if trace.seen_from is None else trace.seen_from.latest_ns
+        return Handover(max(seen_from_ns, trace.known_since_ns), lacks_spans)
 
     def _score_trace(self, scored: Scored, trace: Trace, joined: Run, release: str, *, is_torn: bool) -> None:
         if is_torn:

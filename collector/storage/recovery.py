@@ -19,7 +19,7 @@ from collector.assembly.seen_from import SeenFrom
 from collector.errors import DecodeError
 from collector.model.genai_span import IGNORED, UNREAD, GenAISpan, Role
 from collector.otlp.decode import Decoder, ReadSpan
-from collector.otlp.handed_over import seen_from_ns
+from collector.otlp.handed_over import handover_of
 from collector.otlp.structure import Envelope
 from collector.scoring.conversations import restore
 from collector.storage.journal import Journal
@@ -177,14 +177,15 @@ class Recovery:
         if record.kind is RecordKind.LOG:
             self._add_log(record.envelope, record.raws[0], now, self._seen_from)
             return
-        handed_ns = seen_from_ns(record.envelope)
+        handover = handover_of(record.envelope)
         for at in range(0, len(record.raws), _SLICE):
             raws = record.raws[at : at + _SLICE]
             for raw, both in zip(raws, self._decoder.read(raws, record.envelope, self._read_span), strict=True):
                 if both is not None and both[1] is not UNREAD and both[1] is not IGNORED:
                     self._add(record, *both, raw, now)
-                    if handed_ns:
-                        self._assembler.take_over([both[0]], handed_ns)
+                    if handover is not None and (trace := self._assembler.open.get(both[0])) is not None:
+                        # It is not known any more when it opened: perhaps with this span.
+                        trace.take_over(handover, handover.seen_from_ns)
             yield
 
     def _add(self, record: SpoolRecord, trace_id: bytes, span: GenAISpan, raw: bytes, now: float) -> None:

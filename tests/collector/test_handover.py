@@ -19,7 +19,7 @@ from collector.config.exporters import SendingQueueConfig
 from collector.config.model import Config
 from collector.delivery.outbox import Outbox, Outlet
 from collector.delivery.sending_queue import HANDOVER, SendingQueue
-from collector.otlp.handed_over import seen_from_ns, with_seen_from
+from collector.otlp.handed_over import Handover, handover_of, with_handover
 from collector.otlp.structure import Envelope
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
@@ -158,7 +158,23 @@ def test_what_lost_spans_before_it_was_handed_over_is_in_doubt(tmp_path: Path) -
     *first, anchor = calls(data.TRACE, READY + 0.1)
     third = data.tool(4, 1, "get_weather", READY + 0.3, data.TRACE)
     requests = requests_of(leaves, *first, third)
-    assert verdicts_after(requests, anchor, bench=stays, last=False) == [("incomplete", ("torn_trace",))]
+    assert verdicts_after(requests, anchor, bench=stays, last=False) == [("incomplete", ("truncated",))]
+
+
+def test_what_was_at_the_other_instance_only_meanwhile_is_whole(tmp_path: Path) -> None:
+    stays, leaves = Bench(tmp_path), Bench(tmp_path)
+    stays.pipeline.ready()
+    first, second, anchor = calls(data.TRACE, READY + 0.1)
+    stays.send(first)
+    leaves.clock.seconds = READY + 0.25
+    leaves.pipeline.ready()
+    requests = requests_of(leaves, second)
+    stays.clock.seconds = READY + 2
+    for request in requests:
+        stays.pipeline.receive("traces", request, "grpc")
+    stays.send(anchor)
+    stays.wait(40)
+    assert [(verdict.label, verdict.doubts) for verdict in stays.verdicts] == [("pass", ())]
 
 
 def test_a_restart_keeps_what_the_instance_before_did_not_see(tmp_path: Path) -> None:
@@ -183,14 +199,17 @@ def test_what_is_told_of_a_hand_over_is_told_once_and_changes_nothing_else_of_th
     agents = InstrumentationScope(name="agents", version="1", attributes=data.attributes({"a": "b"}))
     scope = ScopeSpans(scope=agents, schema_url="s")
     envelope = Envelope(b"resource", scope.SerializeToString())
-    once = with_seen_from(envelope, 7)
-    assert (seen_from_ns(envelope), seen_from_ns(once)) == (0, 7)
-    assert with_seen_from(once, 5) == once, "what the first did not see the second did not either"
-    assert seen_from_ns(with_seen_from(once, 9)) == 9
+    once = with_handover(envelope, Handover(7, lacks_spans=True))
+    assert (handover_of(envelope), handover_of(once)) == (None, Handover(7, lacks_spans=True))
+    assert with_handover(once, Handover(5, lacks_spans=False)) == once, (
+        "what the first did not see the second did not either"
+    )
+    assert handover_of(with_handover(once, Handover(9, lacks_spans=False))) == Handover(9, lacks_spans=True)
     changed = ScopeSpans.FromString(once.scope)
-    assert changed.scope.attributes.pop().key == "rightcall.handover.seen_from"
+    told = [changed.scope.attributes.pop().key for _ in range(2)]
+    assert sorted(told) == ["rightcall.handover.lacks_spans", "rightcall.handover.seen_from"]
     assert (changed, once.resource) == (scope, b"resource")
-    assert seen_from_ns(Envelope(b"", b"rightcall.handover.seen_from")) == 0, "no scope"
+    assert handover_of(Envelope(b"", b"rightcall.handover.seen_from")) is None, "no scope"
 
 
 def test_a_consumer_of_a_topic_has_nothing_to_hand_over() -> None:
