@@ -13,8 +13,17 @@ from collector.model.from_span import AI_SDK
 from collector.model.genai_span import BY_SHAPE, GenAISpan
 from collector.payloads.values import Arguments
 from collector.reconstruction.dispatchers import is_told_to_call, values_given
-from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, by_start, is_broken, latest_start
-from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
+from collector.reconstruction.drafts import (
+    BROKEN,
+    DraftCall,
+    RunSpans,
+    begin_ns,
+    by_start,
+    clock_of,
+    is_broken,
+    latest_start,
+)
+from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall
 from collector.reconstruction.tool_names import is_mcp, is_prefixed
 
 CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
@@ -62,10 +71,33 @@ def _is_equal(call: DraftCall, request: RequestedCall) -> bool:
     return call.arguments is not None and call.arguments == request.arguments
 
 
-_OF_ARGUMENTS: Final = (_is_equal, _covers)
+def _has_own_id(call: DraftCall, request: RequestedCall) -> bool:
+    return call.id is not None and call.id == request.id and len(call.id) >= MIN_ID
+
+
+def _has_id_after(call: DraftCall, request: RequestedCall) -> bool:
+    return call.id is not None and call.id == request.id and _began_after(call, request)
+
+
+def _is_equal_after(call: DraftCall, request: RequestedCall) -> bool:
+    return _is_equal(call, request) and _began_after(call, request)
+
+
+def _began_after(call: DraftCall, request: RequestedCall) -> bool:
+    """Whether the model was asked before the call began, unless two clocks say so: of equal calls, one whose request was lost
+    must not take that of a later one.
+    """
+    asked_ns = request.model.start_ns
+    return asked_ns <= latest_start(begin_ns(call)) or clock_of(call.resource) != clock_of(request.model.resource)
+
+
+_OF_ARGUMENTS: Final = (_is_equal_after, _is_equal, _covers)
 # Criteria by which an execution and a request are the same call, the most reliable first.
 _AGREEMENTS: Final[tuple[Callable[[DraftCall, RequestedCall], bool], ...]] = (
+    _has_own_id,
+    _has_id_after,
     lambda call, request: call.id is not None and call.id == request.id,
+    _is_equal_after,
     _is_equal,
     _covers,
     lambda call, request: call.arguments is None or request.arguments is None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import agent_span, called, doubts, model_span, result, run_of, tool_span
+from tests.builders import agent_span, called, doubts, model_span, result, run_of, steps, tool_span
 
 
 @pytest.mark.parametrize(("at", "matched"), [(10, "c1"), (50, "c2")])
@@ -81,3 +81,20 @@ def test_without_content_a_request_that_runs_the_tools_itself_says_nothing_of_th
     around = [model_span((), 10, at=10, lasting=200), model_span((), 11, 10, at=20, lasting=5)]
     shown = [tool_span("pay", None, 2, 10, at=90, lasting=4), tool_span("mail", None, 3, 10, at=95, lasting=4)]
     assert "uncertain_order" in doubts(run_of(agent_span(), *around, *shown))
+
+
+@pytest.mark.parametrize(("pay", "find"), [("", ""), ("call_0", "call_1")], ids=["no ids", "ids used again"])
+def test_a_call_takes_no_request_that_was_made_after_it_began(pay: str, find: str) -> None:
+    """The second answer, which asked for a payment as well, was lost."""
+    later = [(pay or None, "pay", {"n": 1}), (find or None, "find", {})]
+    run = run_of(
+        agent_span(),
+        model_span([(pay or None, "pay", {"n": 1})], 2, at=1, lasting=5),
+        tool_span("pay", {"n": 1}, 3, at=10, lasting=5, call_id=pay),
+        tool_span("pay", {"n": 1}, 4, at=30, lasting=5, call_id=pay),
+        model_span(later, 5, at=40, lasting=5, input_messages=[result(pay, "paid"), result(pay, "paid")]),
+        tool_span("find", {}, 6, at=50, lasting=5, call_id=find),
+        tool_span("pay", {"n": 1}, 7, at=60, lasting=5, call_id=pay),
+    )
+    assert called(run) == ["pay", "pay", "find", "pay"]
+    assert steps(run) == [0, 1, 2, 2]
