@@ -8,7 +8,7 @@ from typing import Final
 from collector.model.genai_span import BY_SHAPE, GenAISpan
 from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.tool_results import ResultStatus, ToolResult
-from collector.payloads.values import parse_arguments
+from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import DraftCall
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall
 
@@ -263,25 +263,78 @@ def _whole_answers(
     for request in requests:
         if request.is_recorded:
             answers.setdefault(request.model.span_id, []).append(request)
+    if len(turns) > len(answers):
+        return _aligned(history, list(turns.values()), list(answers.values()), ids)
     by_names: dict[tuple[str, ...], list[list[RequestedCall]]] = {}
     for answer in answers.values():
         by_names.setdefault(tuple([request.name for request in answer]), []).append(answer)
     found: list[tuple[int, RequestedCall]] = []
     for turn in sorted(turns, reverse=True):
-        asked = [history[at] for at in turns[turn]]
-        alike = by_names.get(tuple([call.name for call in asked]), [])
+        alike = by_names.get(tuple([history[at].name for at in turns[turn]]), [])
+        asked = _told(history, turns[turn] if alike else ())
         for place in range(len(alike) - 1, max(-1, len(alike) - 1 - MAX_CANDIDATES), -1):
-            if all(_is_same(call, request, ids) for call, request in zip(asked, alike[place], strict=True)):
+            if _worth(asked, alike[place], ids) == _SURE:
                 found += zip(turns[turn], alike.pop(place), strict=True)
                 break
     return found
 
 
-def _is_same(call: HistoryCall, request: RequestedCall, ids: Collection[str | None]) -> bool:
-    """Whether a call that was told is the request, by all that either tells."""
-    if call.id in ids and call.id != request.id:
-        return False
-    return parse_arguments(call.arguments)[0] == request.arguments and _may_have(request, call.status)
+def _aligned(
+    history: Sequence[HistoryCall],
+    turns: Sequence[Sequence[int]],
+    answers: Sequence[Sequence[RequestedCall]],
+    ids: Collection[str | None],
+) -> list[tuple[int, RequestedCall]]:
+    """Returns the same where an answer is missing: as many turns as can be those of answers in the same order.
+
+    By position, or by ids that are used again, its results may seem to be those of others, so they count less.
+    """
+    turns, answers = turns[-MAX_CANDIDATES:], answers[-MAX_CANDIDATES:]
+    told = [_told(history, turn) for turn in turns]
+    worths = [[_worth(asked, answer, ids) for answer in answers] for asked in told]
+    best = [[0] * (len(answers) + 1) for _ in range(len(turns) + 1)]
+    for row, line in enumerate(worths):
+        for column, worth in enumerate(line):
+            best[row + 1][column + 1] = max(best[row][column + 1], best[row + 1][column], best[row][column] + worth)
+    found: list[tuple[int, RequestedCall]] = []
+    row, column = len(turns), len(answers)
+    while row and column:
+        worth = worths[row - 1][column - 1]
+        if worth and best[row][column] == best[row - 1][column - 1] + worth:
+            row, column = row - 1, column - 1
+            for at, request in zip(turns[row], answers[column], strict=True):
+                if not _may_have(request, history[at].status):
+                    request.result_status = history[at].status
+                found.append((at, request))
+        elif best[row][column] == best[row][column - 1]:
+            column -= 1
+        else:
+            row -= 1
+    return found
+
+
+_Told = tuple[HistoryCall, Arguments]
+"""A call that was told, with its arguments parsed once for all answers that it is compared with."""
+
+
+def _told(history: Sequence[HistoryCall], turn: Iterable[int]) -> list[_Told]:
+    return [(history[at], parse_arguments(history[at].arguments)[0]) for at in turn]
+
+
+_SURE: Final = 3
+"""What it is worth that a turn is an answer by all that either tells; without what became of its calls, one less."""
+
+
+def _worth(asked: Sequence[_Told], answer: Sequence[RequestedCall], ids: Collection[str | None]) -> int:
+    """Returns how sure it is that the calls of a turn that was told are those of an answer; 0 if they are not."""
+    if [call.name for call, _ in asked] != [request.name for request in answer]:
+        return 0
+    is_sure = True
+    for (call, arguments), request in zip(asked, answer, strict=True):
+        if (call.id in ids and call.id != request.id) or arguments != request.arguments:
+            return 0
+        is_sure = is_sure and _may_have(request, call.status)
+    return _SURE if is_sure else _SURE - 1
 
 
 def _complete(request: RequestedCall, told: HistoryCall) -> None:

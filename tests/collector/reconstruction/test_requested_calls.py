@@ -406,3 +406,36 @@ def test_equal_calls_of_several_turns_are_told_apart_by_those_beside_them(find: 
     )
     in_order = sorted(run.trajectory.calls, key=lambda call: call.start_ns)
     assert [(call.name, call.step) for call in in_order] == [("find", 0), ("pay", 0), ("pay", 1)]
+
+
+@pytest.mark.parametrize("ids", [(None, None), ("call_0", "call_1")], ids=["none", "used again"])
+def test_an_answer_is_known_again_whatever_the_results_of_a_later_one_that_was_not_recorded(
+    ids: tuple[str | None, str | None],
+) -> None:
+    """By position, and by ids that are used again, the results of the second answer seem to be those of the first."""
+    first: list[tuple[str | None, str, Any]] = [(ids[0], "find", {}), (ids[1], "pay", {})]
+    told = [
+        user("go"),
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": i, "name": n, "arguments": a} for i, n, a in first]},
+        result(ids[0] or "", "found"),
+        result(ids[1] or "", "paid"),
+        {"role": "assistant", "parts": [
+            {"type": "tool_call", "id": ids[0], "name": "find", "arguments": {"n": 2}},
+            {"type": "tool_call", "id": ids[1], "name": "pay", "arguments": {}},
+        ]},
+        result(ids[0] or "", "Error: nothing found"),
+        result(ids[1] or "", "Error: declined"),
+    ]  # fmt: skip
+    run = run_of(
+        agent_span(),
+        model_span(first, 2, at=10, lasting=5),
+        tool_span("find", {}, 3, at=20, lasting=5, call_id=ids[0] or ""),
+        tool_span("pay", {}, 4, at=30, lasting=5, call_id=ids[1] or ""),
+        model_span((), 5, at=40, lasting=5),
+        tool_span("find", {"n": 2}, 6, at=50, lasting=5, call_id=ids[0] or "", status=2, message="nothing found"),
+        tool_span("pay", {}, 7, at=60, lasting=5, call_id=ids[1] or "", status=2, message="declined"),
+        model_span((), 8, at=70, lasting=5, input_messages=told),
+    )
+    in_order = sorted(run.trajectory.calls, key=lambda call: call.start_ns)
+    assert [(call.name, call.step) for call in in_order] == [("find", 0), ("pay", 0), ("find", 1), ("pay", 1)]
+    assert not run.trajectory.doubts
