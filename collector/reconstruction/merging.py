@@ -60,7 +60,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         checkpoint()
         # Parses inputs on first use only: each repeats the conversation so far, and few runs need them.
         history = CallHistory(models, requested, is_ordered=run.turns_are_ordered)
-        if _may_lack_requests(run, models, requested):
+        if _may_lack_requests(run, models, requested) or (requested and _has_unasked_calls(calls)):
             requested += _unrequested(run, known, history, calls, requested)
         if calls and not requested:
             assign_responses(calls, run)
@@ -287,6 +287,11 @@ def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: It
         or (run.anchor is not None and is_approval(run.anchor.user_input))
         or (models[0].history is not None and (models[0].user_input is None or may_contain_results(models[0].history)))
     )
+
+
+def _has_unasked_calls(calls: Iterable[DraftCall]) -> bool:
+    """Whether there is a call that no recorded answer asked for: the request that did was lost, perhaps with other calls."""
+    return any(call.turn < 0 and call.enclosing_id is None and call.doubt is None for call in calls)
 
 
 def _unrequested(

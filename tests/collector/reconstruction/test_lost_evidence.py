@@ -502,3 +502,27 @@ def test_that_no_call_failed_is_not_told_where_the_sdk_dropped_attributes() -> N
     last.lacks_attributes = True
     (lossy,) = genai_spans([last])
     assert (whole.tool_results, lossy.tool_results) == ((), None)
+
+
+def test_a_call_that_no_answer_asked_for_tells_that_one_was_lost_with_other_calls() -> None:
+    """Only the last request tells of the search, which has no span: the answer that asked for both was lost."""
+    told = [
+        user("go"),
+        asked(("", "pay", {})),
+        result("", "paid"),
+        asked(("", "search", {}), ("", "mail", {})),
+        result("", "found"),
+        result("", "sent"),
+    ]
+    run = run_of(
+        agent_span(),
+        model_span([(None, "pay", {})], 2, at=1, lasting=5),
+        tool_span("pay", {}, 3, at=10, lasting=5),
+        tool_span("mail", {}, 4, at=40, lasting=5),
+        model_span((), 5, at=60, lasting=5, input_messages=told, attributes={"gen_ai.output.messages": "Done."}),
+    )
+    assert [(call.name, call.step, call.known_by) for call in run.trajectory.calls] == [
+        ("pay", 0, "span"),
+        ("mail", 1, "span"),
+        ("search", 1, "result"),
+    ]
