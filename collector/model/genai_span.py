@@ -107,7 +107,8 @@ class GenAISpan:
     its name says that it is an agent's, "node" if it is a node of a graph, and perhaps a step of the agent around it, "resumed"
     if its run waited for a human in an earlier trace, and goes on.
     OTHER: "complete" and "apart" likewise, of the runs inside, "graph" if it is an agent's graph, which may call functions.
-    TOOL: "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
+    TOOL: "nested" if an agent that it asks has no span of its own, and is named by those of its models,
+    "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
     step on the way to the tool may carry as well, "result" if it tells only what came of the call before it, "told" if
     another span or messages tell whether it failed, "begun" likewise, since its span ended before it did, and all that it did
     is elsewhere, "asked" if it was asked for, and holds no result as one that ran does,

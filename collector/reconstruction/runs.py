@@ -24,6 +24,7 @@ from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.duplicate_calls import is_nested_call, merge_repeated_calls, without_steps
 from collector.reconstruction.duplicate_runs import without_repeated_models
 from collector.reconstruction.idle_runs import without_handoffs, without_workflows
+from collector.reconstruction.nested_runs import with_nested_runs
 from collector.reconstruction.ownership import adopt, dispute_served, reclaim, take_from_callers
 from collector.reconstruction.united_runs import united
 
@@ -68,7 +69,7 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry, skew_ns: int) 
         _set_anchor(agentless, spans, ancestry)
         if not _is_called_elsewhere(agentless):
             found.append(agentless)
-    return found
+    return with_nested_runs(found)
 
 
 def _is_called_elsewhere(agentless: RunSpans) -> bool:

@@ -236,7 +236,7 @@ def _is_refused_by_koog(span: Span, tool: str | None) -> bool:
 
 
 def _read_outcome(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
-    outcome = attributes[_OUTCOME]
+    outcome, genai_span.tracing = attributes[_OUTCOME], "nested"
     if outcome in _NOT_RUN:
         genai_span.refusal = Refusal()
     elif outcome == "success":

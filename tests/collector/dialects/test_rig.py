@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, model_span, read_tool, result, run_of, span
+from tests.builders import agent_span, called, doubts, model_span, read_tool, result, run_of, runs_of, span, tool_span
 
 PARSED = "failed to parse tool arguments: missing field `price` at line 1 column 81"
 
@@ -72,3 +72,71 @@ def test_arguments_that_are_no_json_leave_a_span_without_attributes(told: str) -
         model_span(number=4, at=30, input_messages=[{"role": "assistant"}, result("c1", told)]),
     )
     assert (called(run), doubts(run)) == (["(pay)"], [])
+
+
+def asking(agent: str | None, name: str, number: int, parent: int, at: float, call_id: str = "") -> Span:
+    """A request of an agent that asks for a tool."""
+    attributes = {} if agent is None else {"gen_ai.agent.name": agent}
+    return model_span([(call_id or name, name, {})], number, parent, at=at, lasting=5, attributes=attributes)
+
+
+def answering(agent: str | None, number: int, parent: int, at: float) -> Span:
+    attributes = {"gen_ai.output.messages": '[{"role": "assistant"}]'}
+    attributes |= {} if agent is None else {"gen_ai.agent.name": agent}
+    return model_span([], number, parent, at=at, lasting=5, attributes=attributes)
+
+
+def running(name: str, number: int, parent: int, at: float, lasting: float = 5) -> Span:
+    done = {"gen_ai.tool.call.outcome": "success"}
+    return tool_span(name, {}, number, parent, call_id=name, at=at, lasting=lasting, attributes=done)
+
+
+def test_an_agent_inside_a_tool_has_a_run_though_it_has_no_span() -> None:
+    """rig opens one only where no span is around the agent; each request names the agent that made it."""
+    outer, middle, inner = runs_of(
+        agent_span("planner"),
+        asking("planner", "research", 2, 1, at=1),
+        running("research", 3, 1, at=10, lasting=200),
+        asking("searcher", "browse", 4, 3, at=20),
+        running("browse", 5, 3, at=30, lasting=50),
+        asking("browser", "fetch", 6, 5, at=40),
+        running("fetch", 7, 5, at=50),
+        answering("browser", 8, 5, at=60),
+        answering("searcher", 9, 3, at=100),
+        answering("planner", 10, 1, at=300),
+    )
+    assert [(run.agent, called(run), doubts(run)) for run in (outer, middle, inner)] == [
+        ("planner", ["research"], []),
+        ("searcher", ["browse"], []),
+        ("browser", ["fetch"], []),
+    ]
+    assert (middle.parent_span_id, inner.parent_span_id) == (outer.span_id, middle.span_id)
+
+
+@pytest.mark.parametrize("agents", [("planner", "planner"), (None, None), ("searcher", None), ("searcher", "writer")])
+def test_whose_calls_they_are_stays_open_where_the_requests_in_a_tool_do_not_name_one_other_agent(
+    agents: tuple[str | None, str | None],
+) -> None:
+    run = run_of(
+        agent_span("planner"),
+        asking("planner", "research", 2, 1, at=1),
+        running("research", 3, 1, at=10, lasting=100),
+        asking(agents[0], "browse", 4, 3, at=20),
+        running("browse", 5, 3, at=30),
+        answering(agents[1], 6, 3, at=40),
+        answering("planner", 7, 1, at=200),
+    )
+    assert (called(run), doubts(run)) == (["research", "browse"], ["uncertain_owner"])
+
+
+def test_a_call_that_another_tracer_saw_in_the_tool_may_be_the_tools_own() -> None:
+    run = run_of(
+        agent_span("planner"),
+        asking("planner", "research", 2, 1, at=1),
+        running("research", 3, 1, at=10, lasting=100),
+        asking("searcher", "browse", 4, 3, at=20),
+        tool_span("browse", {}, 5, 3, call_id="browse", at=30),
+        answering("searcher", 6, 3, at=40),
+        answering("planner", 7, 1, at=200),
+    )
+    assert (called(run), doubts(run)) == (["research", "browse"], ["uncertain_owner"])
