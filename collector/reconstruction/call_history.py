@@ -13,6 +13,15 @@ from collector.reconstruction.drafts import DraftCall
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall
 
 
+def without_refused(model: GenAISpan, results: Sequence[ToolResult]) -> Sequence[ToolResult]:
+    """Returns the results of a model's input without those of calls that were refused, where a call that runs leaves a span:
+    under TanStack AI, whose answers lack what they asked for.
+    """
+    if model.tracing != "around":
+        return results
+    return [one for one in results if one.refusal is None or not one.refusal.is_sure]
+
+
 class CallHistory:
     """What the inputs of a run's models, which are sorted by start, tell of its calls; parsed only if asked for.
 
@@ -101,7 +110,7 @@ class CallHistory:
                     unread = self._unread if model.is_transcript else None
                     unasked: list[ToolResult] = []
                     self._compare(model, calls_in_history(model.history, unread, unasked), self._statuses)
-                    self._unasked += unasked
+                    self._unasked += without_refused(model, unasked)
         return self._statuses
 
     def _compare(self, model: GenAISpan, history: Sequence[HistoryCall], statuses: dict[int, ResultStatus]) -> None:

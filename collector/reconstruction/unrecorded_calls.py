@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import is_unreadable
+from collector.reconstruction.call_history import without_refused
 from collector.reconstruction.drafts import RunSpans
 from collector.reconstruction.requested_calls import RequestedCall
 
@@ -43,6 +44,8 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     telling = {request.model.span_id for request in requested if not request.is_recorded}
     told |= {model.span_id: model for model, later in pairwise(models) if later.span_id in telling}
     answered, silent = _answered_and_silent(run, models, told.values())
+    refused = {model.span_id for model, later in pairwise(models) if _are_refused(model, later)}
+    silent = [(model, later) for model, later in silent if model.span_id not in refused]
     if any(model.span_id in asking or model.span_id in unreadable for model, _ in silent):
         return True
     if has_parts and not run.executions and any(model.tracing == "some" for model, _ in silent):
@@ -89,6 +92,17 @@ def _answered_and_silent(
         if not begun or told_ends[begun - 1] < model.start_ns:
             silent.append((model, later))
     return answered, silent
+
+
+def _are_refused(model: GenAISpan, later: GenAISpan) -> bool:
+    """Whether the next request tells that each call was refused that this one asked for: TanStack AI asks again only with a
+    result for each.
+    """
+    if model.tracing != "around" or later.tracing != "around" or not later.tool_results:
+        return False
+    # An answer without a text is no message there, so that the results of several turns follow one another.
+    own = later.tool_results[len(model.tool_results or ()) :]
+    return bool(own) and not without_refused(model, own)
 
 
 def may_have_lost_failures(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+import pytest
 
 from collector.model.span import Span
 from tests.builders import called, doubts, run_of, runs_of, span, steps
@@ -19,8 +22,9 @@ def loop(number: int = 1, parent: int = 0, **more: Any) -> Span:
     return span("chat gpt", number, parent, **{"lasting": 100, "attributes": attributes, **more})
 
 
-def request(number: int, at: float, lasting: float, finish: str = "tool_calls", parent: int = 1) -> Span:
-    attributes = {
+def request(number: int, at: float, lasting: float, finish: str = "tool_calls", parent: int = 1, **more: Any) -> Span:
+    attributes: dict[str, Any] = {
+        **more,
         "gen_ai.operation.name": "chat",
         "tanstack.ai.iteration": number - 2,
         "gen_ai.response.finish_reasons": [finish],
@@ -70,3 +74,43 @@ def test_an_aborted_call_may_not_have_begun() -> None:
         tool("pay", 10, 2, 10, attributes=ABORTED, status=2, message="cancelled"),
     )
     assert (called(run), doubts(run)) == (["pay"], ["uncertain_execution"])
+
+
+UNKNOWN = '{"error":"Unknown tool: nope"}'
+UNREAD = '{"error":"Failed to parse tool arguments as JSON: {\\"city\\": "}'
+UNFIT = '{"error":"Input validation failed for tool pay: Validation failed: Invalid input: expected number"}'
+
+
+def told(*results: str) -> dict[str, Any]:
+    """What a request tells: an answer that asked for calls and has no text is no message."""
+    messages = [{"role": "user", "content": "go"}, *({"role": "tool", "content": result} for result in results)]
+    answer = [{"role": "assistant", "content": "done"}]
+    return {"gen_ai.input.messages": json.dumps(messages), "gen_ai.output.messages": json.dumps(answer)}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_open"),
+    [
+        ([UNKNOWN], [UNKNOWN, UNFIT, UNREAD], False),
+        ([UNKNOWN], [UNKNOWN], True),
+        ([UNKNOWN], [UNKNOWN, '{"error":"card declined"}'], True),
+        ([UNKNOWN], [UNKNOWN, UNFIT, "paid"], True),
+        (["paid"], ["paid", UNKNOWN], True),
+    ],
+)
+def test_calls_that_the_next_request_tells_were_refused_did_not_run(
+    first: list[str], second: list[str], is_open: bool
+) -> None:
+    """They leave no span, and no answer tells what it asked for."""
+    run = run_of(
+        loop(),
+        request(2, 0, 30.1),
+        request(3, 30, 21, **told(*first)),  # by the clock, which tells milliseconds, before the end of the one before
+        request(4, 52, 20, "stop", **told(*second)),
+    )
+    assert (called(run), doubts(run)) == ([], ["unrecorded_calls"] if is_open else [])
+
+
+def test_calls_are_open_where_no_request_follows_or_it_tells_nothing() -> None:
+    assert doubts(run_of(loop(), request(2, 0, 30), request(3, 31, 20, **told(UNKNOWN)))) == ["unrecorded_calls"]
+    assert doubts(run_of(loop(), request(2, 0, 30), request(3, 31, 20, "stop"))) == ["unrecorded_calls"]
