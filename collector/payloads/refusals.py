@@ -120,6 +120,8 @@ _NAMED: Final = tuple(
         rf"^Failed to parse parameter \S{{1,256}} for function {_NAME} from function call part because function call argument ",
         # Anthropic's tool runner
         rf"^ValueError\(['\"]Invalid arguments for function {_NAME}\b",
+        # LangChain's agents, for arguments that are no JSON
+        rf"^Tool call {_NAME} with id \S{{1,256}} could not be executed - arguments were malformed or truncated\.$",
         # Google ADK
         rf"\binvoking {_NAME}\(\)[`'\"]? failed as (?:no tool with that name is available|the following mandatory)",
         rf"\bfind (?:an?|the) (?:tool|function) (?:named|called) {_NAME}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from collector.dialects.openinference.common import INPUT, LANGCHAIN, LANGCHAIN_AGENT, METADATA, NAME, OUTPUT
@@ -15,7 +15,7 @@ from collector.payloads.flattened_attributes import flattened_calls, flattened_m
 from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
 from collector.payloads.offered_tools import names_tool_to_call
 from collector.payloads.text_calls import requests_action
-from collector.payloads.values import MAX_TEXT, find_text, name_of
+from collector.payloads.values import MAX_TEXT, find_text, name_of, parse_any
 
 _ANSWER: Final = "llm.output_messages."
 _TEXT: Final = "llm.output_messages.0.message.content"
@@ -43,6 +43,9 @@ _CALLS_IN_FIELD: Final = re.compile(r"\[\[ ## \w{1,100} ## \]\]\n(\{\"tool_calls
 _GOOGLE: Final = "openinference.instrumentation.google_genai"
 _WITHOUT_EMPTY: Final = (LANGCHAIN, _GOOGLE)
 """Scopes that leave out the arguments of a requested call if there are none."""
+_INVALID: Final = re.compile(r'"invalid_tool_calls": ?\[\{')
+"""LangChain: its answer has calls whose arguments are no JSON. It runs none of these, and no attribute has them."""
+_TO_INVALID: Final[tuple[str | int, ...]] = ("generations", 0, 0, "message", "kwargs", "invalid_tool_calls")
 _HIDDEN: Final = "__REDACTED__"
 """In the place of an answer that is not to be recorded (`OPENINFERENCE_HIDE_OUTPUTS`)."""
 _ADK_SCOPE, _ADK_AGENT = "gcp.vertex.agent", "invoke_agent "
@@ -105,9 +108,26 @@ def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) 
     if calls is not None and scope in _WITHOUT_EMPTY and output:
         for call in calls:
             call.setdefault("arguments", "")
+    if scope == LANGCHAIN and type(output) is str and _INVALID.search(output, 0, MAX_TEXT) is not None:
+        return [*(calls or ()), *_invalid_calls(output, calls or ())] or None
     if type(output) is str and may_hold_provided(output):
         return [*provided_calls(output), *(calls or ())] or None
     return calls
+
+
+def _invalid_calls(output: str, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the calls of LangChain's answer whose arguments are no JSON, without those that are among ``calls``: old
+    releases keep there what the provider wrote.
+    """
+    node: object = parse_any(output)
+    for step in _TO_INVALID:
+        if isinstance(step, int):
+            node = node[step] if isinstance(node, list) and node else None
+        else:
+            node = node.get(step) if isinstance(node, dict) else None
+    known = {call.get("id") for call in calls}
+    invalid = node if isinstance(node, list) else []
+    return [call for call in invalid if isinstance(call, dict) and call.get("id") not in known]
 
 
 def _read_loop(genai_span: GenAISpan, span: Span, output: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
+from collector.reconstruction.run import Run
 from tests.builders import called, doubts, read_tool, run_of, span, span_of_kind
 
 
@@ -106,6 +107,60 @@ def test_a_call_that_a_graph_ended_before_did_not_run(tracer: str) -> None:
         assert (called(run), doubts(run)) == (["(book)"], [])
     for other in ("langgraph", None):
         assert "uncertain_execution" in doubts(run_of(*interrupted(tracer, other)))
+
+
+INVALID = {"type": "invalid_tool_call", "id": "call_1", "name": "book", "args": '{"seat": 12, "car', "error": "no JSON"}
+
+
+def answer_of_langchain(*, calls: list[Any], invalid: list[Any], **kwargs: Any) -> dict[str, Any]:
+    """Returns what OpenInference has of an answer: attributes for each call, and all of it in LangChain's own form."""
+    message = {"kwargs": {**kwargs, "tool_calls": calls, "invalid_tool_calls": invalid}}
+    flattened: dict[str, Any] = {}
+    for at, call in enumerate([*calls, *kwargs.get("additional_kwargs", {}).get("tool_calls", ())]):
+        name = f"llm.output_messages.0.message.tool_calls.{at}.tool_call"
+        function = call.get("function") or {"name": call["name"], "arguments": json.dumps(call["args"])}
+        flattened |= {f"{name}.id": call["id"]} | {f"{name}.function.{key}": value for key, value in function.items()}
+    return {**flattened, "output.value": json.dumps({"generations": [[{"text": "", "message": message}]]})}
+
+
+def graph_of_langchain(*steps: Span) -> Run:
+    kind, scope = "openinference.span.kind", "openinference.instrumentation.langchain"
+    metadata = {"metadata": json.dumps({"ls_integration": "langchain_create_agent"})}
+    return run_of(span_of_kind(kind, "CHAIN", "shop", 1, lasting=100, attributes=metadata, scope=scope), *steps)
+
+
+def step_of_langchain(kind: str, number: int, attributes: dict[str, Any]) -> Span:
+    scope, name = "openinference.instrumentation.langchain", "ChatOpenAI" if kind == "LLM" else "pay"
+    attributes = {"llm.finish_reason": "tool_calls", **attributes}
+    return span_of_kind(
+        "openinference.span.kind", kind, name, number, 1, 10 * number, attributes=attributes, scope=scope
+    )
+
+
+def test_langchain_runs_no_call_whose_arguments_are_no_json() -> None:
+    """OpenInference (0.1.80) has attributes for the other calls alone."""
+    raw = {"id": "call_1", "type": "function", "function": {"name": "book", "arguments": INVALID["args"]}}
+    for kept in ({}, {"additional_kwargs": {"tool_calls": [raw]}}):  # before langchain-openai 1.0
+        asked = answer_of_langchain(calls=[], invalid=[INVALID], **kept)
+        run = graph_of_langchain(step_of_langchain("LLM", 2, asked))
+        assert (called(run), doubts(run)) == (["(book)"], ["unreadable_arguments"])
+
+
+def test_langchain_tells_its_model_of_calls_whose_arguments_are_no_json() -> None:
+    paid = {"name": "pay", "args": {"sum": 5}, "id": "call_2", "type": "tool_call"}
+    words = "Tool call book with id call_1 could not be executed - arguments were malformed or truncated."
+    told = [
+        {"type": "ai", "content": "", "tool_calls": [paid], "invalid_tool_calls": [INVALID]},
+        {"type": "tool", "content": words, "tool_call_id": "call_1", "name": "book", "status": "error"},
+        {"type": "tool", "content": "paid", "tool_call_id": "call_2", "name": "pay", "status": "success"},
+    ]
+    run = graph_of_langchain(
+        step_of_langchain("LLM", 2, answer_of_langchain(calls=[paid], invalid=[INVALID])),
+        step_of_langchain("TOOL", 4, {"tool.name": "pay", "input.value": '{"sum": 5}', "output.value": "paid"}),
+        step_of_langchain("LLM", 6, {"input.value": json.dumps({"messages": [told]}), "llm.finish_reason": "stop"}),
+    )
+    assert sorted(called(run)) == ["(book)", "pay"]
+    assert set(doubts(run)) == {"unreadable_arguments"}
 
 
 def test_a_run_that_goes_on_with_what_an_earlier_trace_asked_for() -> None:
