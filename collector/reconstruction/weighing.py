@@ -17,6 +17,9 @@ _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 _FORCING: Final = ("openai", "anthropic")
 """In the scopes of clients whose answers with calls end for another reason where the request names the function to be called:
 often the form of an answer, and no tool."""
+_HOOKED: Final = "strands"
+"""How scopes begin of agents whose hooks and middleware may answer in the place of a tool, which then leaves no span: in
+whatever words, and the conventions of their messages have no place for a failure."""
 NOT_TAKEN: Final = ("misfit", "unknown")
 """Of a call that the tools do not take which the model was offered."""
 
@@ -63,6 +66,8 @@ def weigh(
     elif result is not None:
         call.status = _told_status(result, request.model, is_lossy=shown.is_lossy)
         _doubt_told(call, shown, tools_have_spans=tools_have_spans)
+        if call.executed and call.doubt is None and tools_have_spans and request.model.scope.startswith(_HOOKED):
+            call.doubt_execution("no span shows it, and a hook may have answered in its place")
     elif answered:
         # Which calls the results that it was told are of is not known, but none of them reads like a failure.
         is_fine = answer is not None and answer.tool_results == () and not tools_have_spans

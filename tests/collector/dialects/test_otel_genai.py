@@ -235,6 +235,22 @@ def test_strands_for_javascript_has_no_span_for_a_call_that_a_hook_cancelled(
     assert (called(run), doubts(run)) == (calls, expected)
 
 
+def test_what_a_hook_of_strands_answered_may_not_have_run() -> None:
+    """Such a call has no span (1.62), and the messages of the newest conventions do not tell a failure from a success."""
+    asked = {"type": "tool_call", "name": "pay", "id": "c1", "arguments": {"order": 7}}
+    told = {"type": "tool_call_response", "id": "c1", "response": [{"text": "not today"}]}
+    history = [{"role": "assistant", "parts": [asked]}, {"role": "user", "parts": [told]}]
+    output = [{"role": "assistant", "parts": [asked], "finish_reason": "tool_use"}]
+    for scope, expected in (("strands.telemetry.tracer", ["uncertain_execution", "unobserved_results"]), ("other", [])):
+        chat = {"gen_ai.operation.name": "chat"}
+        run = run_of(
+            agent_span(scope=scope, lasting=100),
+            span("chat", 2, 1, 5, 5, attributes={**chat, "gen_ai.output.messages": json.dumps(output)}, scope=scope),
+            span("chat", 3, 1, 20, 5, attributes={**chat, "gen_ai.input.messages": json.dumps(history)}, scope=scope),
+        )
+        assert (called(run), doubts(run)) == (["pay"], expected)
+
+
 def test_strands_records_no_status_of_a_call_that_waits_for_an_answer() -> None:
     call = tool_span("pay", {"order": 7}, 4, at=20, status=1, call_id="c1", scope="strands")
     run = run_of(agent_span(), model_span([("c1", "pay", {"order": 7})], 3, at=0), call)
