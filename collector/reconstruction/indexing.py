@@ -112,4 +112,5 @@ def _memory_of(span: GenAISpan, parent_span_id: bytes, transcript: object) -> Ge
         span.span_id + b"memory", parent_span_id, span.start_ns, span.end_ns, MODEL, span.dialect, span.resource
     )  # fmt: skip
     memory.history, memory.tracing, memory.scope = transcript, "memory", span.scope
+    memory.has_output = span.has_output
     return memory

@@ -8,6 +8,7 @@ the tool's name and call id, and in how its arguments are wrapped.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from collector.dialects.openinference import model_request, tool_call
@@ -30,7 +31,7 @@ from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.text_calls import ACTION_INPUT
-from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of
+from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
 
 _KIND: Final = "openinference.span.kind"
 _AGENT_NAME: Final = "agent.name"
@@ -54,6 +55,7 @@ _EVENT_OF_BEEAI: Final = re.compile(
     r"^(?:agent|tool)\..+\.(?:start|update|partial_update|success|finish|error|retry|final_answer)$"
 )
 """Instrumentors of BeeAI record events of its emitter as spans: older ones all of them, several of one call."""
+_HAYSTACK_COUNTS: Final = "tool_call_counts"
 _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 """In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
 _OPERATION: Final = "ai.operationId"
@@ -130,13 +132,24 @@ def _read_chain(span: Span) -> GenAISpan:
         genai_span.role = Role.AGENT
         transcript = span.attributes.get(OUTPUT)
         if type(transcript) is str and _HAYSTACK_MESSAGE in transcript and len(transcript) <= MAX_TEXT:
-            genai_span.history = transcript
+            genai_span.history, genai_span.has_output = transcript, _tells_all_of_haystack(transcript)
         return genai_span
     if span.attributes.get(_OPERATION) in _VERCEL_AGENTS:
         genai_span = _read_context(span)
         genai_span.role, genai_span.tracing = Role.AGENT, "complete"
         return genai_span
     return IGNORED if span.parent_span_id else _read_context(span)
+
+
+def _tells_all_of_haystack(transcript: str) -> bool:
+    """Whether what Haystack's agent returned is whole: not where a hook left messages of calls out of it, which are counted
+    beside them (3.x).
+    """
+    output = parse_any(transcript)
+    if not isinstance(output, Mapping):
+        return False
+    counts = output.get(_HAYSTACK_COUNTS)
+    return not isinstance(counts, Mapping) or not any(counts.values())
 
 
 def _read_context(span: Span) -> GenAISpan:

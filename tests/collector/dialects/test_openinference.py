@@ -757,6 +757,20 @@ def test_haystacks_agent_has_not_made_the_calls_of_the_agent_before_it(own_id: s
     assert [(called(run), doubts(run)) for run in runs] == [(["pay"], []), (["ship"], [])]
 
 
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [({}, []), ({"tool_call_counts": {"pay": 0}}, []), ({"tool_call_counts": {"pay": 1}}, ["nothing_recorded"])],
+    ids=["2.x", "no calls", "a hook left them out"],
+)
+def test_haystacks_agent_tells_that_it_called_nothing(more: dict[str, Any], expected: list[str]) -> None:
+    answer = "ChatMessage(_role=<ChatRole.ASSISTANT: 'assistant'>, _content=[TextContent(text='Done.')], _name=None, _meta={})"
+    output = json.dumps({"messages": [HAYSTACK_RUN[0], answer], **more})
+    given = json.dumps({"messages": HAYSTACK_RUN[:1]})
+    agent = oi("CHAIN", "Agent.run", 2, 1, 5, attributes={"input.value": given, "output.value": output})
+    run = run_of(oi("CHAIN", "Pipeline.run", 1, lasting=100), agent)
+    assert (called(run), doubts(run)) == ([], expected)
+
+
 def test_a_transcript_that_is_read_in_part_leaves_its_run_open() -> None:
     run = run_of(oi("CHAIN", "Pipeline.run", 1, lasting=100), haystack_agent([*HAYSTACK_RUN, HAYSTACK_RUN[1][:-9]]))
     assert (called(run), doubts(run)) == (["pay"], ["unrecorded_calls"])
