@@ -737,13 +737,17 @@ HAYSTACK_RUN = [
 ]
 
 
-def haystack_agent(messages: list[str], number: int = 2, given: Sequence[str] = HAYSTACK_RUN[:1]) -> Span:
+def haystack_agent(
+    messages: list[str], number: int = 2, given: Sequence[str] = HAYSTACK_RUN[:1], name: str = "Agent.run"
+) -> Span:
     attributes = {"input.value": json.dumps({"messages": given}), "output.value": json.dumps({"messages": messages})}
-    return oi("CHAIN", "Agent.run", number, 1, number * 20, attributes=attributes)
+    return oi("CHAIN", name, number, 1, number * 20, attributes=attributes)
 
 
-def test_haystacks_agent_holds_its_calls_as_reprs_of_messages() -> None:
-    run = run_of(oi("CHAIN", "Pipeline.run", 1, lasting=100), haystack_agent(HAYSTACK_RUN))
+@pytest.mark.parametrize("method", ["run", "run_async"])
+def test_haystacks_agent_holds_its_calls_as_reprs_of_messages(method: str) -> None:
+    agent = haystack_agent(HAYSTACK_RUN, name=f"Agent.{method}")
+    run = run_of(oi("CHAIN", f"Pipeline.{method}", 1, lasting=100), agent)
     (call,) = run.trajectory.calls
     assert (call.name, call.id, call.arguments, call.status, doubts(run)) == ("pay", "c1", {"n": 1}, "error", [])
 
