@@ -41,6 +41,10 @@ _ANTHROPIC_OPENLLMETRY: Final = "opentelemetry.instrumentation.anthropic"
 """It leaves out of an answer what the provider ran meanwhile (0.62), and of its tools all but the name: MCP's have none."""
 _RUN_BY_CLIENT: Final = frozenset({"bash", "computer", "memory", "str_replace_based_edit_tool", "str_replace_editor"})
 """Anthropic's tools that the application runs: an answer that asks for them is recorded."""
+_LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
+_LANGCHAIN_AGENT: Final = "traceloop.association.properties.lc_agent_name"
+_LANGCHAIN_CALL: Final = '"type": "tool_call"'
+"""OpenLLMetry (0.62) writes each call of an answer that LangChain could parse: its agents run no others."""
 _OPENLIT_OPENAI: Final = "openlit.instrumentation.openai"
 """Of an answer of the Responses API that was not streamed it keeps the last call before the first message, or this alone;
 of what the model is told next it keeps no call and no result (1.45)."""
@@ -57,7 +61,7 @@ _ITERATION: Final = "tanstack.ai.iteration"
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
-    _API, _STREAMED, _SPRING_TOOLS, _ITERATION,
+    _API, _STREAMED, _SPRING_TOOLS, _ITERATION, _LANGCHAIN_AGENT,
 )  # fmt: skip
 """What is read of a request beside what all spans have."""
 
@@ -83,6 +87,8 @@ def read_model(span: Span) -> GenAISpan:
         genai_span.output = None
     if span.scope.name in _OF_GOOGLE and not genai_span.has_output:
         genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
+    if genai_span.scope == _LANGCHAIN and _LANGCHAIN_AGENT in attributes and _has_no_call_of_langchain(output):
+        genai_span.output, genai_span.finish = None, "other"
     if _may_hide_calls(genai_span, output, attributes):
         genai_span.finish = "tool_calls"
     elif genai_span.scope == _GOOGLE and genai_span.output is not None and _ran_functions(genai_span, attributes):
@@ -93,6 +99,11 @@ def read_model(span: Span) -> GenAISpan:
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     return genai_span
+
+
+def _has_no_call_of_langchain(output: object) -> bool:
+    """Whether an answer is there and holds no call: arguments that are no JSON leave but the reason for which it ended."""
+    return type(output) is str and output.endswith("}]") and '"parts": [' in output and _LANGCHAIN_CALL not in output
 
 
 def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, Any]) -> bool:

@@ -588,3 +588,29 @@ def test_without_messages_a_call_that_failed_may_have_left_no_span(requests: lis
         span("pay.tool", 4, 1, 10, attributes=kept, scope=scope),
     )
     assert (called(run), doubts(run)) == (["pay"], expected)
+
+
+@pytest.mark.parametrize(
+    ("parts", "agent", "expected"),
+    [
+        ([], {"traceloop.association.properties.lc_agent_name": "shop"}, []),
+        ([{"type": "text", "content": "I pay."}], {"traceloop.association.properties.lc_agent_name": "shop"}, []),
+        ([], {}, ["unrecorded_calls"]),  # a loop of one's own may run what LangChain could not parse
+    ],
+)
+def test_langchains_agents_run_no_call_whose_arguments_are_no_json(
+    parts: list[Any], agent: dict[str, str], expected: list[str]
+) -> None:
+    """OpenLLMetry 0.62 leaves such a call out of the answer, but not the reason for which that ended."""
+    answer = [{"role": "assistant", "parts": parts, "finish_reason": "tool_call"}]
+    attributes = {
+        **agent,
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": json.dumps(answer),
+        "gen_ai.response.finish_reasons": ["tool_call"],
+    }
+    run = run_of(
+        agent_span("shop", 1, lasting=100, scope=_LANGCHAIN),
+        span("ChatOpenAI.chat", 2, 1, 5, attributes=attributes, scope=_LANGCHAIN),
+    )
+    assert (called(run), doubts(run)) == ([], expected)
