@@ -9,6 +9,7 @@ from collector.assembly.trace import Trace
 from collector.component import ExportRequest
 from collector.delivery.batch import Batch
 from collector.otlp.handed_over import Handover, with_handover
+from collector.otlp.structure import Envelope
 from collector.storage.journal import Journal
 from collector.trace_pipeline import TracePipeline
 
@@ -30,9 +31,11 @@ def hand_over(
     for trace in assembler.open.all():
         # What holds nothing has been forwarded already, all of it.
         if trace.held and not traces.release_if_sure(trace):
-            told = told_of(trace)
+            told, envelopes = told_of(trace), dict[Envelope, Envelope]()
             for _, raw, envelope in trace.held_spans():
-                batch.add(with_handover(envelope, told), raw, 0.0)
+                if envelope not in envelopes:  # nearly all spans of a trace have the same
+                    envelopes[envelope] = with_handover(envelope, told)
+                batch.add(envelopes[envelope], raw, 0.0)
             if journal is not None:
                 journal.drop(trace)
             traces.drop(trace)

@@ -288,7 +288,7 @@ class Pipeline:
 
         Returns how many traces that were.
         """
-        count = hand_over(self._assembler, self._traces, self._journal, self._evaluator.rules.scoring.handover_of, put)
+        count = hand_over(self._assembler, self._traces, self._journal, self._evaluator.rules.scoring.handover, put)
         self._telemetry.handed_over_traces.inc(count)
         return count
 

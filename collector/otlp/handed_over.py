@@ -24,8 +24,14 @@ class Handover(NamedTuple):
 
 
 def with_handover(envelope: Envelope, handover: Handover) -> Envelope:
-    """Returns the envelope of spans that are handed over; of those that were before, it tells what was told then too."""
-    scope = ScopeSpans.FromString(envelope.scope)
+    """Returns the envelope of spans that are handed over; of those that were before, it tells what was told then too.
+
+    One whose scope is not OTLP, such as one with a name that is not UTF-8, tells nothing: its spans are to arrive all the same.
+    """
+    try:
+        scope = ScopeSpans.FromString(envelope.scope)
+    except ProtobufError:
+        return envelope
     before = _handover_of(scope)
     others = [item for item in scope.scope.attributes if item.key not in (_SEEN_FROM, _LACKS_SPANS)]
     del scope.scope.attributes[:]

@@ -136,7 +136,7 @@ class Scoring:
             self._note_scored_wholes(scored, trace, runs)
         return scored
 
-    def handover_of(self, trace: Trace) -> Handover:
+    def handover(self, trace: Trace) -> Handover:
         """Returns what whoever takes a trace over could not know."""
         # Nor is it told there of the runs that have their verdict: what comes later of them would be a run of its own.
         lacks_spans = (

@@ -212,6 +212,15 @@ def test_what_is_told_of_a_hand_over_is_told_once_and_changes_nothing_else_of_th
     assert handover_of(Envelope(b"", b"rightcall.handover.seen_from")) is None, "no scope"
 
 
+def test_spans_of_a_scope_whose_name_is_not_utf_8_are_handed_over(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    request = data.traces(*calls(data.TRACE)[:2]).SerializeToString().replace(b"agents", b"agent\xff")
+    bench.pipeline.receive("traces", request, "grpc")
+    requests: list[ExportRequest] = []
+    assert bench.pipeline.hand_over(requests.append) == 1
+    assert b"".join([one.payload for one in requests]).count(b"agent\xff") == 1
+
+
 def test_a_consumer_of_a_topic_has_nothing_to_hand_over() -> None:
     backend = {"endpoint": "gateways:4317"}
     with pytest.raises(ValidationError, match=r"service\.handover has no use with receivers\.kafka"):
