@@ -21,7 +21,7 @@ SMALL: Final = 64 << 10
 """Bytes, as the assembler counts them, up to which it costs next to nothing to pack a trace."""
 MAX_PACKED: Final = 1 << 20
 """Bytes of the largest trace that is packed, as the assembler counts them: to pack it takes about 2 ms."""
-_NOT_PLAIN: Final = ("role", "resource", "refusal", "tool_results", "attributes", "content")
+_NOT_PLAIN: Final = ("role", "resource", "tracing", "refusal", "tool_results", "attributes", "content")
 _PLAIN: Final = tuple(field.name for field in fields(GenAISpan) if field.name not in _NOT_PLAIN)
 _plain_of: Final = attrgetter(*_PLAIN)
 _given_of: Final = attrgetter("revision", "fingerprint", "label", "conversation")
@@ -61,7 +61,7 @@ def pack(trace: Trace, max_bytes: int = MAX_PACKED) -> PackedTrace | None:
     spans, places = list[tuple[Any, ...]](), dict[int, int]()
     for key, span in trace.spans.items():
         places[id(span)] = len(spans)
-        rare = (span.resource, span.refusal, span.tool_results, span.content)
+        rare = (span.resource, span.tracing, span.refusal, span.tool_results, span.content)
         spans.append((key, int(span.role), _plain_of(span), dict(span.attributes), [place_of(kept) for kept in rare]))
     state = (
         (trace.opened, trace.touched, bytes(trace.links), trace.state.value, trace.size, trace.truncated),
@@ -109,10 +109,11 @@ def unpack(packed: PackedTrace) -> Trace:
 
 
 def _span_of(state: tuple[Any, ...], objects: tuple[Any, ...]) -> GenAISpan:
-    _, role, plain, attributes, (resource, refusal, tool_results, content) = state
+    _, role, plain, attributes, (resource, tracing, refusal, tool_results, content) = state
     span = GenAISpan(b"", b"", 0, 0, Role(role), "", objects[resource])
     for name, value in zip(_PLAIN, plain, strict=True):
         setattr(span, name, value)
+    span.tracing = objects[tracing]
     span.refusal, span.tool_results, span.content = objects[refusal], objects[tool_results], objects[content]
     if attributes:
         span.attributes = attributes

@@ -210,7 +210,7 @@ class Trace:
         # Frameworks send the whole conversation with each request: kept in full, inputs
         # grow with the square of its turns. What is no text, for its length, is compared with no other, nor is what a loop
         # made of calls: another one that reads the same made its own.
-        is_text = type(model.history) is str and model.tracing != "loop"
+        is_text = type(model.history) is str and model.tracing.extent != "loop"
         beginning = hash(model.history[:_BEGINNING]) if is_text else _STRUCTURED
         others = self.histories.get(beginning, [])
         for at, known in enumerate(others):

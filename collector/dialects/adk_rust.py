@@ -55,7 +55,7 @@ def _read_tool(span: Span) -> GenAISpan:
         if event.name == _CALL and genai_span.arguments is None:
             genai_span.arguments = _whole(event.attributes.get(_ARGUMENTS))
     genai_span.conversation_id = name_of(span.attributes.get(semconv.CONVERSATION_ID))
-    genai_span.tracing = "told"
+    genai_span.note(outcome="told")
     return genai_span
 
 

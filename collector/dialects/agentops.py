@@ -61,7 +61,8 @@ def _read_part_of_answer(span: Span) -> GenAISpan:
     genai_span.output = {
         "type": "tool_call", "id": name_of(get(_ASKED_ID)), "name": name, "arguments": get(_ARGUMENTS)
     }  # fmt: skip
-    genai_span.has_output, genai_span.finish, genai_span.tracing = True, "tool_calls", "part"
+    genai_span.has_output, genai_span.finish = True, "tool_calls"
+    genai_span.note(extent="part")
     return genai_span
 
 

@@ -48,7 +48,8 @@ def read_span(span: Span) -> GenAISpan | None:
         elif (begin := _IN_PLACE.match(result)) is not None:
             genai_span.status, genai_span.refusal = "error", find_refusal(result[begin.end() :])
     elif genai_span.status != "error":  # that of the span says nothing of the tool
-        genai_span.status, genai_span.tracing = "unset", "told"
+        genai_span.status = "unset"
+        genai_span.note(outcome="told")
     return genai_span
 
 

@@ -69,7 +69,7 @@ def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_PROMPT, get(semconv.INPUT_MESSAGES)), conversation_id)
-    genai_span.tracing = "complete"
+    genai_span.note(traced_calls="all")
     genai_span.name = name_of(get(_FUNCTION))
     return genai_span
 

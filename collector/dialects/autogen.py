@@ -21,7 +21,7 @@ def read_span(span: Span) -> GenAISpan:
     if span.parent_span_id:
         return IGNORED
     genai_span = context_span_of(span, Role.OTHER, NAME)
-    genai_span.tracing = "apart"
+    genai_span.note(extent="apart")
     return genai_span
 
 

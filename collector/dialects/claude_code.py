@@ -55,7 +55,7 @@ def _read_tool(span: Span) -> GenAISpan:
     text = get(_TOOL_INPUT)
     genai_span.arguments = _HEADING.sub("", text, count=1) if type(text) is str else None
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
-    genai_span.tracing = "told"
+    genai_span.note(outcome="told")
     return genai_span
 
 
@@ -65,7 +65,7 @@ def _read_execution(span: Span) -> GenAISpan:
     if genai_span.status == "unset":
         success = span.attributes.get(_SUCCESS)
         genai_span.status = "unset" if success is None else "ok" if success in (True, "true") else "error"
-    genai_span.tracing = "told"
+    genai_span.note(outcome="told")
     return genai_span
 
 
@@ -80,7 +80,8 @@ def _read_decision(span: Span) -> GenAISpan:
 def _read_interaction(span: Span) -> GenAISpan:
     conversation_id = name_of(span.attributes.get(semconv.SESSION_ID))
     genai_span = context_span_of(span, Role.AGENT, NAME, span.attributes.get(_PROMPT), conversation_id)
-    genai_span.name, genai_span.tracing = "claude-code", "complete"
+    genai_span.name = "claude-code"
+    genai_span.note(traced_calls="all")
     return genai_span
 
 

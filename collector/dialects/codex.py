@@ -91,7 +91,8 @@ def _read_turn(span: Span) -> GenAISpan:
     genai_span = context_span_of(span, Role.AGENT, NAME)
     for event in span.events:
         genai_span.conversation_id = genai_span.conversation_id or name_of(event.attributes.get(_CONVERSATION))
-    genai_span.name, genai_span.tracing = "codex", "complete"
+    genai_span.name = "codex"
+    genai_span.note(traced_calls="all")
     return genai_span
 
 

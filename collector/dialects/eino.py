@@ -50,7 +50,8 @@ def _read_tool(span: Span) -> GenAISpan:
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_USER_INPUT), name_of(get(_SESSION)))
-    genai_span.name, genai_span.tracing = name_of(get(_COMPONENT_NAME)), "complete"
+    genai_span.name = name_of(get(_COMPONENT_NAME))
+    genai_span.note(traced_calls="all")
     return genai_span
 
 

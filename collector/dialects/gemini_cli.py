@@ -46,7 +46,8 @@ def _read_tool(span: Span) -> GenAISpan:
     if tool_result(None, result, is_message=True).failed:
         genai_span.status = "error"
     elif genai_span.status != "error" and not isinstance(parse_any(result), Mapping):
-        genai_span.status, genai_span.tracing = "unset", "told"  # the span of a tool that told of a failure ends well
+        genai_span.status = "unset"
+        genai_span.note(outcome="told")  # the span of a tool that told of a failure ends well
     return genai_span
 
 
@@ -61,7 +62,8 @@ def _read_part(span: Span) -> GenAISpan:
     is_request = get(semconv.OPERATION_NAME) != "schedule_tool_calls"
     user_input = newest_user_input(get(semconv.INPUT_MESSAGES)) if is_request else None
     genai_span = context_span_of(span, Role.AGENT, NAME, user_input, name_of(get(semconv.CONVERSATION_ID)))
-    genai_span.name, genai_span.tracing = name_of(get(semconv.AGENT_NAME)), "apart"
+    genai_span.name = name_of(get(semconv.AGENT_NAME))
+    genai_span.note(extent="apart")
     return genai_span
 
 

@@ -49,7 +49,7 @@ def read_span(span: Span) -> GenAISpan | None:
 
 def _read_model(span: Span) -> GenAISpan:
     genai_span = model_span_of(span, NAME, _answer(span.attributes.get(_OUTPUT)), span.attributes.get(_INPUT))
-    genai_span.tracing = "complete"  # a call that the application was to make itself leaves no span
+    genai_span.note(traced_calls="all")  # a call that the application was to make itself leaves no span
     return genai_span
 
 
@@ -99,7 +99,7 @@ def _read_generation(span: Span) -> GenAISpan:
 def _read_flow(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_SESSION)))
-    genai_span.tracing = "complete"
+    genai_span.note(traced_calls="all")
     genai_span.name = name_of(get(_NAME)) or name_of(span.name)
     if _LIMIT.match(span.status_message):
         genai_span.refusal = Refusal(is_of_rest=True)

@@ -107,7 +107,7 @@ def _read_tool(span: Span) -> GenAISpan:
 
 def _read_agent(span: Span, name: str) -> GenAISpan:
     genai_span = context_span_of(span, Role.AGENT, NAME, conversation_id=name_of(span.attributes.get(_SESSION)))
-    genai_span.tracing = "complete"
+    genai_span.note(traced_calls="all")
     genai_span.name = name_of(name)
     return genai_span
 

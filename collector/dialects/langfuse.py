@@ -102,7 +102,7 @@ def _read_model(span: Span) -> GenAISpan:
         compare_with_offered(genai_span, tools_in_request(given))
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
     if genai_span.agent is not None and _text(span, _NODE) in _MODEL_NODES:
-        genai_span.tracing = "complete"
+        genai_span.note(traced_calls="all")
     return genai_span
 
 
@@ -111,7 +111,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT), conversation_id)
     genai_span.name = genai_span.agent = name_of(span.name)
     if role is Role.AGENT and _text(span, _NODE) == span.name != _text(span, _LANGCHAIN_AGENT):
-        genai_span.tracing = "node"  # typed for the word "agent" in its name
+        genai_span.note(identity="node")  # typed for the word "agent" in its name
     note_graph(genai_span, span, _text(span, _INTEGRATION))
     return genai_span
 

@@ -45,7 +45,7 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_tool(span)
     if _AGENT.fullmatch(span.name) is not None:
         genai_span = context_span_of(span, Role.AGENT, NAME)
-        genai_span.tracing = "complete"
+        genai_span.note(traced_calls="all")
         return genai_span
     return _read_model(span)
 

@@ -99,7 +99,8 @@ def _read_tool(span: Span, *, is_pending: bool) -> GenAISpan:
     genai_span.arguments = first_value(span.attributes, _ARGUMENTS)
     result = first_value(span.attributes, _RESULTS)
     if is_pending:
-        genai_span.is_pending, genai_span.tracing = True, "asked"
+        genai_span.is_pending = True
+        genai_span.note(outcome="asked")
     elif is_mcp_failure(result):
         genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
     elif type(result) is str and is_refusal(result, genai_span.name):  # such a span has status OK
@@ -136,7 +137,8 @@ def _read_old_tool(span: Span) -> GenAISpan:
 def _read_old_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_OLD_INPUT))
-    genai_span.name, genai_span.tracing = name_of(get(_COMPONENT)), "complete"
+    genai_span.name = name_of(get(_COMPONENT))
+    genai_span.note(traced_calls="all")
     set_output(genai_span, get(_OLD_RESULT))
     return genai_span
 
@@ -145,7 +147,7 @@ def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     genai_span = context_span_of(span, Role.AGENT, NAME, first_value(span.attributes, _AGENT_INPUTS), conversation_id)
-    genai_span.tracing = "complete"
+    genai_span.note(traced_calls="all")
     genai_span.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_ID)) or _quoted(span)
     output = first_value(span.attributes, _AGENT_OUTPUTS)
     # A tool that suspends the run ends its own span well; it runs anew when that goes on.
@@ -170,7 +172,7 @@ def _read_chunk(span: Span) -> GenAISpan:
         return IGNORED
     genai_span = _read_model(span, _CHUNK_OUTPUT)
     if genai_span is not IGNORED and _ASKED in output:
-        genai_span.tracing = "part"
+        genai_span.note(extent="part")
     return genai_span
 
 

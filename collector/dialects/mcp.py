@@ -29,13 +29,14 @@ def read_span(span: Span) -> GenAISpan | None:
         return IGNORED
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(_CALL)[2].strip())
-    genai_span.tracing = "served" if span.kind == SPAN_KIND_SERVER and not span.parent_span_id else ""
+    if span.kind == SPAN_KIND_SERVER and not span.parent_span_id:
+        genai_span.note(extent="served")
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = next((get(key) for key in _ARGUMENTS if key in span.attributes), None)
     if not span.status_message and not span.events:  # a server refuses with the flag of a result that is an error
         doubt_failure(genai_span)
     if span.scope.name == _PYTHON_SDK and span.kind == SPAN_KIND_CLIENT and genai_span.status == "unset":
-        genai_span.tracing = "told"
+        genai_span.note(outcome="told")
     return genai_span
 
 

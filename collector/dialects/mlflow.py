@@ -94,7 +94,8 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.status, genai_span.refusal = "error", told.refusal
     if genai_span.status != "error" and _INPUT in span.attributes and _OUTPUT not in span.attributes:
         # It writes `null` for what returns nothing, and ends well the span of a function that was cancelled.
-        genai_span.status, genai_span.tracing = "unset", "told"
+        genai_span.status = "unset"
+        genai_span.note(outcome="told")
     genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
     return genai_span
 

@@ -35,7 +35,7 @@ def read_span(span: Span) -> GenAISpan | None:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(_FUNCTION))
     genai_span.arguments = get(_INPUT)
-    genai_span.tracing = "guessed"
+    genai_span.note(identity="guessed")
     if _OUTPUT not in span.attributes:  # it may have failed: that too ends with the status of a success
         genai_span.status = "unset"
     return genai_span

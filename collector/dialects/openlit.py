@@ -59,7 +59,8 @@ def read_span(span: Span) -> GenAISpan | None:
         genai_span.arguments = span.attributes.get(_KWARGS)  # a Python repr
     returned = span.attributes.get(semconv.OUTPUT_MESSAGES)
     if type(returned) is str and returned.startswith(_BEGUN):
-        genai_span.status, genai_span.tracing = "unset", "begun"
+        genai_span.status = "unset"
+        genai_span.note(outcome="begun")
     return genai_span
 
 

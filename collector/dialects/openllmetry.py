@@ -122,13 +122,14 @@ def _read_tool(span: Span) -> GenAISpan:
     output = _output_of(span)
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = _tool_name(span, output)
-    genai_span.tracing = "lossy" if span.scope.name in _LOSSY_SCOPES else ""
+    if span.scope.name in _LOSSY_SCOPES:
+        genai_span.note(traced_calls="succeeded")
     recorded = get(semconv.TOOL_CALL_ARGUMENTS)
     genai_span.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
     if get(semconv.TOOL_CALL_RESULT, output) is None and (genai_span.status != "error" or genai_span.is_pending):
         genai_span.is_pending = recorded is not None
         if span.scope.name in _SILENT_SCOPES and _INPUT in span.attributes:
-            genai_span.tracing = "told"
+            genai_span.note(outcome="told")
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(_RESULT_CALL_ID, output)
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
@@ -236,7 +237,7 @@ def _read_langchain_step(span: Span) -> GenAISpan:
     if type(output) is not str or "HumanMessage" in output or "ToolMessage" in output or "tool_calls" not in output:
         output = None  # the graph's whole state, or a step without calls
     genai_span = model_span_of(span, NAME, output, span.attributes.get(_INPUT))
-    genai_span.tracing = "graph"
+    genai_span.note(traced_calls="named")
     return genai_span
 
 

@@ -58,7 +58,7 @@ def _read_tool(span: Span) -> GenAISpan:
     if genai_span.status == "error" and genai_span.refusal is None:  # 1.0: the exception has no words
         genai_span.refusal = tool_result(None, first_value(span.attributes, _RESULTS)).refusal
     if genai_span.error_type == _CANCELLED and genai_span.refusal is None:
-        genai_span.tracing = "text"
+        genai_span.note(outcome="text")
     return genai_span
 
 
@@ -67,7 +67,7 @@ def _read_agent(span: Span) -> GenAISpan:
     if type(transcript) is not str or len(transcript) > MAX_TEXT:
         transcript = None
     genai_span = context_span_of(span, Role.AGENT, NAME, transcript)  # with history: the newest question is this run's
-    genai_span.tracing = "complete"
+    genai_span.note(traced_calls="all")
     genai_span.name = first_name(span.attributes, (semconv.AGENT_NAME, _AGENT_NAME))
     return genai_span
 

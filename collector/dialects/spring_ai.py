@@ -66,11 +66,11 @@ def _read_tool(span: Span) -> GenAISpan:
     if type(result) is str and result and not _is_json(result, _CALL_ID in span.attributes):
         set_words_of_failure(genai_span, result)
     elif type(result) is str and result.startswith('"'):
-        genai_span.tracing = "converted"
+        genai_span.note(outcome="converted")
     elif genai_span.status == "error" and result is None and not (genai_span.error_type or "").endswith(_OF_TOOL):
         genai_span.refusal = genai_span.refusal or Refusal(is_sure=False, is_of_arguments=True)
     elif result is None and genai_span.arguments is None:  # where arguments are recorded, an empty result is left out
-        genai_span.tracing = "told"
+        genai_span.note(outcome="told")
         genai_span.status = "unset" if genai_span.status == "ok" else genai_span.status
     genai_span.refusal = settled_by_parameters(genai_span.refusal, genai_span.arguments, get(_PARAMETERS))
     is_told = type(result) is str and genai_span.status == "error" and genai_span.refusal is None

@@ -34,7 +34,8 @@ def read_span(span: Span) -> GenAISpan | None:
         return model_span_of(span, NAME, span.attributes.get(_OUTPUT), span.attributes.get(_INPUT))
     if kind == "Agent" or not span.parent_span_id:
         genai_span = context_span_of(span, Role.AGENT, NAME, span.attributes.get(_INPUT))
-        genai_span.name, genai_span.tracing = _last_part(span.name), "complete"
+        genai_span.name = _last_part(span.name)
+        genai_span.note(traced_calls="all")
         return genai_span
     return IGNORED if type(kind) is str else None
 
@@ -44,7 +45,8 @@ def _read_tool(span: Span, metadata: Mapping[str, Any]) -> GenAISpan:
     genai_span.name, genai_span.call_id = _last_part(span.name), name_of(metadata.get("tool_call_id"))
     genai_span.arguments = span.attributes.get(_INPUT)
     if _STATUS not in span.attributes:
-        genai_span.status, genai_span.tracing = "unset", "told"
+        genai_span.status = "unset"
+        genai_span.note(outcome="told")
     return genai_span
 
 

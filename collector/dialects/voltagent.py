@@ -55,7 +55,7 @@ def _read_tool(span: Span) -> GenAISpan:
 
 def _read_message(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.MODEL, NAME)
-    genai_span.tracing = "memory"
+    genai_span.note(extent="memory")
     set_input(genai_span, span.attributes.get(_INPUT))
     return genai_span if genai_span.history is not None else IGNORED
 
@@ -63,7 +63,8 @@ def _read_message(span: Span) -> GenAISpan:
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_CONVERSATION)))
-    genai_span.name, genai_span.tracing = first_name(span.attributes, _AGENT_NAMES), "complete"
+    genai_span.name = first_name(span.attributes, _AGENT_NAMES)
+    genai_span.note(traced_calls="all")
     return genai_span
 
 

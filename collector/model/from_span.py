@@ -98,7 +98,8 @@ def set_words_of_failure(genai_span: GenAISpan, words: str) -> None:
     """
     told = tool_result(None, words)
     genai_span.status, genai_span.refusal = "error", told.refusal
-    genai_span.tracing = "" if told.failed or told.refusal is not None else "text"
+    if not told.failed and told.refusal is None:
+        genai_span.note(outcome="text")
 
 
 def doubt_start(genai_span: GenAISpan) -> None:
@@ -118,8 +119,8 @@ def doubt_failure(genai_span: GenAISpan) -> None:
 
 def doubt_outcome(genai_span: GenAISpan) -> None:
     """Note of a call that its answer may tell of a failure, unless its span says what came of it."""
-    if genai_span.status == "unset" and not genai_span.tracing:
-        genai_span.tracing = "told"
+    if genai_span.status == "unset" and not genai_span.tracing.outcome:
+        genai_span.note(outcome="told")
 
 
 def doubt_answer(genai_span: GenAISpan) -> None:
@@ -128,8 +129,8 @@ def doubt_answer(genai_span: GenAISpan) -> None:
     """
     if genai_span.resource.attributes.get(_LANGUAGE) == _PYTHON:
         return
-    if genai_span.finish != "other" and not genai_span.tracing:
-        genai_span.tracing = "some"
+    if genai_span.finish != "other" and not genai_span.tracing.extent:
+        genai_span.note(extent="some")
     genai_span.tool_results = genai_span.tool_results or None  # that none failed is not told
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from collector.model.span import Resource
+from collector.model.tracing import USUAL, Extent, Identity, Outcome, TracedCalls, Tracing, tracing_of
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_results import ToolResult
 from scorers.trajectory import Status
@@ -99,28 +100,8 @@ class GenAISpan:
     """TOOL: as received, parsed when the run is reconstructed."""
     status: Status
     error_type: str | None
-    tracing: Literal[
-        "", "complete", "lossy", "apart", "guessed", "node", "memory", "loop", "result", "told", "asked", "served",
-        "text", "converted", "graph", "part", "turns", "resumed", "some", "nested", "begun", "around",
-    ]  # fmt: skip
-    """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces, "guessed" if only
-    its name says that it is an agent's, "node" if it is a node of a graph, and perhaps a step of the agent around it, "resumed"
-    if its run waited for a human in an earlier trace, and goes on.
-    OTHER: "complete" and "apart" likewise, of the runs inside, "graph" if it is an agent's graph, which may call functions.
-    TOOL: "nested" if an agent that it asks has no span of its own, and is named by those of its models,
-    "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
-    step on the way to the tool may carry as well, "result" if it tells only what came of the call before it, "told" if
-    another span or messages tell whether it failed, "begun" likewise, since its span ended before it did, and all that it did
-    is elsewhere, "asked" if it was asked for, and holds no result as one that ran does,
-    "served" if a server's span begins the trace: whoever called has its own. "text" if nothing but its result says that it
-    failed: a text, where the framework converts results to JSON, as a tool may itself, or that it was cancelled, as a function
-    in a thread cannot be, "converted" if its result was one.
-    MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "loop" likewise if it
-    made all the calls that it tells of, "lossy" if its messages leave out which results are failures, "guessed" if only its
-    answer says that it is a request, "part" if a piece of an answer, which another may hold whole, "turns" if perhaps several
-    requests, "some" if its answer may lack calls, "complete" if each call of its answer that runs leaves a span, "graph"
-    likewise, nameless if it fails, "nested" if one that asked for calls may hold the request that tells their results, "around"
-    if it lasts until the calls have ended that its answer asked for, and no others are inside."""
+    tracing: Tracing
+    """What is unusual about it: see ``note``."""
     refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool
@@ -168,10 +149,23 @@ class GenAISpan:
         self.span_id, self.parent_span_id, self.start_ns, self.end_ns = span_id, parent_span_id, start_ns, end_ns
         self.role, self.dialect, self.resource, self.remote_parent = role, dialect, resource, remote_parent
         self.name, self.call_id, self.arguments, self.agent = None, None, None, None
-        self.status, self.error_type, self.tracing, self.refusal, self.is_pending = "unset", None, "", None, False
+        self.status, self.error_type, self.refusal, self.is_pending = "unset", None, None, False
+        self.tracing = USUAL
         self.conversation_id, self.response_id, self.finish = None, None, ""
         self.output, self.has_output, self.tool_results, self.history, self.user_input = None, False, None, None, None
         self.attributes, self.content, self.scope = _NO_ATTRIBUTES, None, ""
+
+    def note(
+        self, outcome: Outcome = "", identity: Identity = "", extent: Extent = "", traced_calls: TracedCalls = ""
+    ) -> None:
+        """Note what is unusual about it, beside what was noted before: `collector.model.tracing` has what each value says."""
+        known = self.tracing
+        self.tracing = tracing_of(
+            outcome or known.outcome,
+            identity or known.identity,
+            extent or known.extent,
+            traced_calls or known.traced_calls,
+        )
 
     @property
     def instrumentation(self) -> tuple[str, str]:
@@ -181,7 +175,7 @@ class GenAISpan:
     @property
     def is_transcript(self) -> bool:
         """MODEL: Whether it is no request, but tells of several."""
-        return self.tracing == "memory" or self.tracing == "loop"
+        return self.tracing.extent == "memory" or self.tracing.extent == "loop"
 
     @property
     def annotatable(self) -> bool:

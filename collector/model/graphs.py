@@ -15,6 +15,6 @@ def note_graph(genai_span: GenAISpan, span: Span, integration: str | None) -> No
     LangChain's own agents call tools in one way, which tracers of its callbacks see.
     """
     if integration in _LANGCHAIN_AGENTS:
-        genai_span.tracing = genai_span.tracing or "complete"
-    elif integration == "langgraph" or span.name == "LangGraph":
-        genai_span.tracing = genai_span.tracing or "graph"
+        genai_span.note(traced_calls="all")
+    elif not genai_span.tracing.identity and (integration == "langgraph" or span.name == "LangGraph"):
+        genai_span.note(identity="graph")

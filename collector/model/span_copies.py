@@ -11,7 +11,7 @@ from collector.model.span import Resource
 _FILLABLE: Final = tuple(
     f.name
     for f in fields(GenAISpan)
-    if f.name not in ("span_id", "parent_span_id", "start_ns", "end_ns", "role", "dialect")
+    if f.name not in ("span_id", "parent_span_id", "start_ns", "end_ns", "role", "dialect", "tracing")
 )
 
 
@@ -23,7 +23,9 @@ def fill_missing(genai_span: GenAISpan, other: GenAISpan) -> None:
     """
     if other.status == "error":
         genai_span.status = "error"
-    is_silent = genai_span.status == "unset" and genai_span.tracing == "told"
+    is_silent = genai_span.status == "unset" and genai_span.tracing.outcome == "told"
+    mine, genai_span.tracing = genai_span.tracing, other.tracing
+    genai_span.note(mine.outcome, mine.identity, mine.extent, mine.traced_calls)
     for name in _FILLABLE:
         known = getattr(genai_span, name)
         if not known or (known == "unset" and not is_silent):

@@ -37,7 +37,7 @@ def without_nodes(spans: dict[bytes, GenAISpan], parents: Mapping[bytes, bytes])
     A node that only asks the model is one: its tools run in another node. So is one that only runs tools, where the agent
     around it asks the model itself or in a step.
     """
-    nodes = [span.span_id for span in spans.values() if span.role is AGENT and span.tracing == "node"]
+    nodes = [span.span_id for span in spans.values() if span.role is AGENT and span.tracing.identity == "node"]
     if not nodes:
         return spans
     above: dict[bytes, bytes] = {}

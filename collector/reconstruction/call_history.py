@@ -17,7 +17,7 @@ def without_refused(model: GenAISpan, results: Sequence[ToolResult]) -> Sequence
     """Returns the results of a model's input without those of calls that were refused, where a call that runs leaves a span:
     under TanStack AI, whose answers lack what they asked for.
     """
-    if model.tracing != "around":
+    if model.tracing.extent != "around":
         return results
     return [one for one in results if one.refusal is None or not one.refusal.is_sure]
 
@@ -117,10 +117,10 @@ class CallHistory:
         before = [request for request in self._requests if self._may_know(model, request.model)]
         before = self._own_requests(model, history, before) + before
         # A step whose events are its calls repeats none of another: what has an id of its own is a call of its own.
-        is_step = model.tracing == "memory" and model.dialect == BY_SHAPE
+        is_step = model.tracing.extent == "memory" and model.dialect == BY_SHAPE
         if is_step:
             before = [one for one in before if one.id is not None or _overlap(one.model, model)]
-        is_loop = model.tracing == "loop"
+        is_loop = model.tracing.extent == "loop"
         is_beside_others = is_loop and any(_overlap(one.model, model) for one in before)
         if is_loop:
             before = []

@@ -146,8 +146,13 @@ def _apply_messages(
     if call.executed and call.doubt is None and call.known_by == "request" and history.is_left_out(request):
         call.executed = False
         call.doubt_execution("a later request holds other calls of the same answer, and not this one")
-    if call.executed and call.doubt is None and call.known_by == "request" and request.model.tracing in _OPEN_ANSWERS:
-        call.doubt_execution(_OPEN_ANSWERS[request.model.tracing])
+    if (
+        call.executed
+        and call.doubt is None
+        and call.known_by == "request"
+        and request.model.tracing.extent in _OPEN_ANSWERS
+    ):
+        call.doubt_execution(_OPEN_ANSWERS[request.model.tracing.extent])
     if call.executed and call.doubt is None and is_broken(request.arguments_text):
         call.doubt_execution(BROKEN)
     if call.executed and call.doubt is None and history.is_of_another(request):

@@ -28,7 +28,7 @@ def unconfirmed_reading(run: RunSpans, calls: Sequence[DraftCall]) -> Doubt | No
     if not executed_by_shape and not models_by_shape:
         return None
     # A span that holds the conversation tells of requests and of results: one record, and no second.
-    is_one_record = bool(models_by_shape) and all(model.tracing == "memory" for model in run.models)
+    is_one_record = bool(models_by_shape) and all(model.tracing.extent == "memory" for model in run.models)
     alone = tuple(
         at
         for at, call in enumerate(calls)

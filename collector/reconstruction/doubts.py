@@ -51,7 +51,7 @@ def run_doubts(
         found.append(unconfirmed)
     if run.has_unrecorded_calls:
         found.append(Doubt("unrecorded_calls", sentence="tools were called, and neither messages nor spans say which"))
-    if run.is_continued or (run.anchor is not None and run.anchor.tracing == "apart"):
+    if run.is_continued or (run.anchor is not None and run.anchor.tracing.extent == "apart"):
         found.append(Doubt("other_traces", sentence="the agent goes on in other traces: score the conversation"))
     elif not calls and _is_silent(run):
         found.append(Doubt("nothing_recorded", sentence="neither tool spans nor the output of a model were recorded"))

@@ -91,8 +91,8 @@ class RunSpans:
     @property
     def has_spans_of_all(self) -> bool:
         """Whether each of its calls leaves a span, as its agent's span tells, or a further one."""
-        return (self.anchor is not None and self.anchor.tracing == "complete") or any(
-            wrapper.tracing == "complete" for wrapper in self.wrappers
+        return (self.anchor is not None and self.anchor.tracing.traced_calls == "all") or any(
+            wrapper.tracing.traced_calls == "all" for wrapper in self.wrappers
         )
 
 

@@ -12,13 +12,15 @@ from itertools import combinations
 from typing import Final
 
 from collector.model.genai_span import TOOL, GenAISpan
+from collector.model.tracing import USUAL
 from collector.payloads.span_names import ERROR_SUFFIX
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.pairs import MAX_COMPARED, SeenBy, best_pairs, distance, have_times, overlap
 from collector.reconstruction.tool_names import is_mcp, is_same_tool, is_stand_in_for
 
-_UNSURE: Final = ("guessed", "result")
+UNSURE: Final = ("guessed", "result")
+"""Identities of a TOOL that may be no call of its own."""
 
 
 def is_nested_call(outer: GenAISpan, inner: GenAISpan) -> bool:
@@ -47,7 +49,7 @@ def without_steps(executions: list[list[GenAISpan]]) -> list[list[GenAISpan]]:
 def _has_unsure(executions: Sequence[Sequence[GenAISpan]]) -> bool:
     for spans in executions:
         for span in spans:
-            if span.tracing and span.tracing in _UNSURE:  # nearly all have none
+            if span.tracing is not USUAL and span.tracing.identity in UNSURE:  # nearly all are usual
                 return True
     return False
 
@@ -58,7 +60,7 @@ def _with_results(executions: Iterable[list[GenAISpan]]) -> list[list[GenAISpan]
     open_calls: dict[str | None, deque[list[GenAISpan]]] = {}
     for spans in sorted(executions, key=lambda spans: by_start(spans[0])):
         waiting = open_calls.setdefault(spans[0].name, deque())
-        if spans[0].tracing == "result" and waiting:
+        if spans[0].tracing.identity == "result" and waiting:
             waiting.popleft().extend(spans)
         else:
             calls.append(list(spans))
@@ -68,7 +70,7 @@ def _with_results(executions: Iterable[list[GenAISpan]]) -> list[list[GenAISpan]
 
 def _is_evident(span: GenAISpan) -> bool:
     """Whether more than its tool's name says that the span is a call."""
-    return span.tracing != "guessed" or span.call_id is not None or span.arguments is not None
+    return span.tracing.identity != "guessed" or span.call_id is not None or span.arguments is not None
 
 
 def merge_repeated_calls(run: RunSpans) -> None:

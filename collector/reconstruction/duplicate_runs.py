@@ -94,8 +94,8 @@ def _is_inside(run: RunSpans, other: RunSpans) -> bool:
 def without_repeated_models(models: Sequence[GenAISpan]) -> list[GenAISpan]:
     """Returns ``models`` without those whose tool calls another instrumentation, or another span, recorded too."""
     # Around a request are functions and nodes of graphs that return its answer.
-    if any(model.has_output and model.tracing != "guessed" for model in models):
-        models = [model for model in models if model.tracing != "guessed"]
+    if any(model.has_output and model.tracing.identity != "guessed" for model in models):
+        models = [model for model in models if model.tracing.identity != "guessed"]
     if len({model.instrumentation for model in models if model.output is not None}) < 2:
         return list(models)
     # LiteLLM writes each request to its caller's span as well, over what is left there of those before.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from collector.model.genai_span import BY_SHAPE, GenAISpan
+from collector.model.tracing import USUAL
 from collector.payloads.refusals import refuses
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, by_start, clock_of, is_broken, is_of_parser
@@ -47,11 +48,11 @@ def merged_execution(spans: Sequence[GenAISpan]) -> DraftCall:
             call.executed, call.doubt = False, None
         else:
             call.doubt_execution("its arguments are no JSON, which may be why it failed")
-    if outer.tracing == "guessed" and all(span.tracing == "guessed" for span in spans):
+    if outer.tracing.identity == "guessed" and all(span.tracing.identity == "guessed" for span in spans):
         call.doubt_execution(ONLY_ATTRIBUTES)
     if len(spans) > 1:
         _fill_in(call, spans[1:])
-    call.is_silent = outer.tracing == "text" or (call.status == "unset" and _are_silent(spans))
+    call.is_silent = outer.tracing.outcome == "text" or (call.status == "unset" and _are_silent(spans))
     return call
 
 
@@ -67,8 +68,8 @@ def doubt_unparsed(calls: Iterable[DraftCall]) -> None:
 
 def _are_silent(spans: Sequence[GenAISpan]) -> bool:
     """Whether none of a call's spans would say that it failed; those in unknown words say it no more than those inside."""
-    return any(span.tracing in _UNTOLD for span in spans) and all(
-        span.tracing in _UNTOLD or (span.dialect == BY_SHAPE and not span.tracing) for span in spans
+    return any(span.tracing.outcome in _UNTOLD for span in spans) and all(
+        span.tracing.outcome in _UNTOLD or (span.dialect == BY_SHAPE and span.tracing is USUAL) for span in spans
     )
 
 

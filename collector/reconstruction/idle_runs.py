@@ -40,7 +40,7 @@ def _is_step(idle: RunSpans) -> bool:
     """Whether the run is none: only its name said so, as of a function of a graph, `route_to_agent`, that OpenInference calls
     an agent.
     """
-    if idle.anchor is not None and idle.anchor.tracing == "guessed" and not idle.children:
+    if idle.anchor is not None and idle.anchor.tracing.identity == "guessed" and not idle.children:
         return True
     if idle.anchor is None or idle.parent is None or idle.children or idle.started_by is not None:
         return False

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from collector.checkpoints import in_parts
 from collector.model.genai_span import AGENT, BY_SHAPE, EVENT, GROUP, MODEL, OTHER, TOOL, Content, GenAISpan
 from collector.model.span_copies import copy_of
+from collector.model.tracing import USUAL
 from collector.reconstruction.drafts import by_start
 
 
@@ -91,7 +92,7 @@ def _without_conversation(spans: dict[bytes, GenAISpan]) -> None:
     for span in told:
         if span.role is MODEL and span.dialect == BY_SHAPE and not span.parent_span_id and type(span.history) is str:
             root = copy_of(span)
-            root.role, root.history, root.tool_results, root.tracing = OTHER, None, None, ""
+            root.role, root.history, root.tool_results, root.tracing = OTHER, None, None, USUAL
             spans[span.span_id] = root
 
 
@@ -111,6 +112,7 @@ def _memory_of(span: GenAISpan, parent_span_id: bytes, transcript: object) -> Ge
     memory = GenAISpan(
         span.span_id + b"memory", parent_span_id, span.start_ns, span.end_ns, MODEL, span.dialect, span.resource
     )  # fmt: skip
-    memory.history, memory.tracing, memory.scope = transcript, "memory", span.scope
+    memory.history, memory.scope = transcript, span.scope
+    memory.note(extent="memory")
     memory.has_output = span.has_output
     return memory

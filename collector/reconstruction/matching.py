@@ -307,7 +307,7 @@ def _changed_value(call: DraftCall, request: RequestedCall) -> Arguments:
 
 def _assign_turns(calls: Iterable[DraftCall], run: RunSpans) -> None:
     """Assign the turn of each request to the calls inside its span."""
-    around = sorted([model for model in run.models if model.tracing == "around"], key=by_start)
+    around = sorted([model for model in run.models if model.tracing.extent == "around"], key=by_start)
     turns = {model.span_id: turn for turn, model in enumerate(around)}
     inside = {spans[0].span_id: turns.get(spans[0].parent_span_id, -1) for spans in run.executions}
     for call in calls:
@@ -323,7 +323,7 @@ def assign_responses(calls: Iterable[DraftCall], run: RunSpans) -> None:
         return  # the answers are code, which calls one tool after the other
     # A request that runs the tools itself covers several turns, unless it is known to be around those of its own.
     around = {spans[0].parent_span_id for spans in run.executions}
-    if run.turns_are_ordered and any(model.tracing == "around" for model in run.models):
+    if run.turns_are_ordered and any(model.tracing.extent == "around" for model in run.models):
         _assign_turns(calls, run)
     requests = sorted([(model.start_ns, model.end_ns) for model in run.models if model.span_id not in around])
     starts = [start for start, _ in requests]

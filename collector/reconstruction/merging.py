@@ -25,7 +25,7 @@ from collector.reconstruction.calls_without_span import (
 )
 from collector.reconstruction.dispatchers import without_dispatchers
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
-from collector.reconstruction.duplicate_calls import without_steps
+from collector.reconstruction.duplicate_calls import UNSURE, without_steps
 from collector.reconstruction.executions import doubt_unparsed, merged_execution
 from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.matching import CLASSES, assign_responses, match
@@ -70,7 +70,9 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         checkpoint()
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= any(
-            one.model.tracing == "turns" and history.status(one) is None for one in requested if one.execution is None
+            one.model.tracing.extent == "turns" and history.status(one) is None
+            for one in requested
+            if one.execution is None
         )
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or has_unrecorded_calls(run, models, requested)
         run.is_continued |= _goes_on_elsewhere(run, requested)
@@ -157,7 +159,7 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
 def _accept_texts(run: RunSpans, calls: Iterable[DraftCall]) -> None:
     """Accept that a call failed whose result is a text, if another text of the run was converted to JSON."""
     texts = [call for call in calls if call.is_silent and call.status == "error"]
-    if texts and any(span.tracing == "converted" for spans in run.executions for span in spans):
+    if texts and any(span.tracing.outcome == "converted" for spans in run.executions for span in spans):
         for call in texts:
             call.is_silent = False
 
@@ -208,7 +210,7 @@ def _doubt_unasked(run: RunSpans, calls: Iterable[DraftCall], requested: Iterabl
     the span may be an agent's (openlit's functions). What was asked inside one whose span ended before is not known.
     """
     asking = set(run.asked_inside.values())
-    begun = {spans[0].span_id for spans in run.executions if spans[0].tracing == "begun"}
+    begun = {spans[0].span_id for spans in run.executions if spans[0].tracing.outcome == "begun"}
     asked = {id(request.execution) for request in requested if request.execution is not None} if asking or begun else ()
     for call in calls if asked or begun else ():
         is_open = id(call) not in asked and call.executed and call.doubt is None
@@ -221,7 +223,7 @@ def _doubt_unasked(run: RunSpans, calls: Iterable[DraftCall], requested: Iterabl
 
 def _is_usual(spans: Sequence[GenAISpan]) -> bool:
     """Whether one span recorded the execution, which names the tool and is the tool's for sure."""
-    return len(spans) == 1 and spans[0].name is not None and spans[0].tracing not in ("guessed", "result")
+    return len(spans) == 1 and spans[0].name is not None and spans[0].tracing.identity not in UNSURE
 
 
 def _named(run: RunSpans) -> Iterator[list[GenAISpan]]:
@@ -255,7 +257,7 @@ def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[G
     if models[-1].is_transcript:  # what it was told is known, and not when
         return
     awaited = None if run.anchor is None else run.anchor.call_id
-    pending = {spans[0].span_id: spans[-1].tracing for spans in run.executions if spans[-1].is_pending}
+    pending = {spans[0].span_id: spans[-1].tracing.outcome for spans in run.executions if spans[-1].is_pending}
     went_on_ns = max([model.start_ns for model in models if model.has_output], default=0) if pending else 0
     for call in calls if pending or awaited is not None else ():
         is_awaited = call.id is not None and call.id == awaited
@@ -331,7 +333,7 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     if first.is_transcript:
         return _without_given(found, run)
     anchor = run.anchor if run.parent is None else None
-    if (run.anchor is not None and run.anchor.tracing == "resumed") or is_answered(first.history):
+    if (run.anchor is not None and run.anchor.tracing.extent == "resumed") or is_answered(first.history):
         return _answered_by_a_human(found, run)
     given = calls_in_history(anchor.user_input) if anchor is not None and anchor.user_input else []
     earlier = [one for one in found if one.model is first and one.execution is None]

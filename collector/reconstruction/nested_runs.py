@@ -30,7 +30,7 @@ def _runs_inside(run: RunSpans) -> list[RunSpans]:
     """Take from ``run`` what agents inside its tools did, and return their runs: each has what is inside its tool."""
     # The outermost tools alone: what is deeper inside is taken along, and looked at with the run that took it.
     outermost = [call[0] for call in run.executions if call[0].span_id not in run.enclosing]
-    tools = [tool for tool in outermost if tool.tracing == "nested"]
+    tools = [tool for tool in outermost if tool.tracing.extent == "nested"]
     if not tools:
         return []
     own = {model.agent for model in run.models if model.span_id not in run.asked_inside}
@@ -52,7 +52,7 @@ def _agents_inside(run: RunSpans) -> dict[bytes, set[str | None]]:
     found: dict[bytes, set[str | None]] = {}
     for call in run.executions if run.enclosing else ():
         tool = run.enclosing.get(call[0].span_id)
-        if tool is not None and call[0].name is not None and call[0].tracing != "nested":
+        if tool is not None and call[0].name is not None and call[0].tracing.extent != "nested":
             found.setdefault(tool, set()).add(None)
     for model in run.models:
         if (tool := run.asked_inside.get(model.span_id)) is not None:

@@ -79,7 +79,7 @@ def _is_called_elsewhere(agentless: RunSpans) -> bool:
     if anchor is None or anchor.role is SESSION:
         return anchor is not None
     is_alone = len(agentless.executions) == 1 and not agentless.models and not agentless.disputed
-    return anchor.tracing == "served" and is_alone and agentless.executions[0][0] is anchor
+    return anchor.tracing.extent == "served" and is_alone and agentless.executions[0][0] is anchor
 
 
 def _adopt(
@@ -207,16 +207,18 @@ def _without_parts(models: list[GenAISpan]) -> list[GenAISpan]:
 
     Pieces below a request of whose answer nothing else tells are the answer of that request.
     """
-    if all(model.tracing != "part" for model in models):
+    if all(model.tracing.extent != "part" for model in models):
         return models
-    whole = sorted([model for model in models if model.tracing != "part" and model.output is not None], key=by_start)
+    whole = sorted(
+        [model for model in models if model.tracing.extent != "part" and model.output is not None], key=by_start
+    )
     starts = [model.start_ns for model in whole]
     kept: list[GenAISpan] = []
     answers: dict[bytes, GenAISpan] = {}
-    in_pieces = {model.parent_span_id for model in models if model.tracing == "part"}
+    in_pieces = {model.parent_span_id for model in models if model.tracing.extent == "part"}
     for model in sorted(models, key=by_start):
         at = bisect_right(starts, model.start_ns)
-        if model.tracing != "part":
+        if model.tracing.extent != "part":
             kept.append(model)
             if model.output is None and model.span_id in in_pieces:
                 answers[model.span_id] = kept[-1] = copy_of(model)  # the trace keeps its spans for a revision

@@ -15,7 +15,7 @@ from collector.reconstruction.requested_calls import RequestedCall
 
 def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:
     """Whether a model must have requested tools, and neither messages nor a span of a tool that ran then says which."""
-    requested = [request for request in requested if request.model.tracing != "some"]
+    requested = [request for request in requested if request.model.tracing.extent != "some"]
     speaking = {request.model.span_id for request in requested}
     unreadable = {
         model.span_id
@@ -26,12 +26,12 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         and is_unreadable(model.output)
     }
     asking = {model.span_id for model in models if model.finish == "tool_calls"}
-    asking.update(model.parent_span_id for model in models if model.tracing == "nested")
+    asking.update(model.parent_span_id for model in models if model.tracing.extent == "nested")
     if run.ended_before_calls:
         asking.discard(models[-1].span_id)
     has_unsaid = any(model.span_id in asking and model.span_id not in speaking for model in models)
     has_failed = run.anchor is not None and run.anchor.status == "error"
-    has_parts = any(model.tracing == "some" for model in models)
+    has_parts = any(model.tracing.extent == "some" for model in models)
     is_complete = (
         not unreadable and not has_unsaid and not has_parts and all(model.output is not None for model in models[:-1])
     )
@@ -39,7 +39,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         return False
     models = [model for model in models if not model.is_transcript]
     # A span of a loop tells of all that was asked for meanwhile, which another instrumentation may leave out.
-    told = {one.model.span_id: one.model for one in requested if one.is_recorded or one.model.tracing == "loop"}
+    told = {one.model.span_id: one.model for one in requested if one.is_recorded or one.model.tracing.extent == "loop"}
     told |= _told_later([model for model in models if model.span_id not in told], requested, unreadable)
     telling = {request.model.span_id for request in requested if not request.is_recorded}
     told |= {model.span_id: model for model, later in pairwise(models) if later.span_id in telling}
@@ -48,7 +48,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     silent = [(model, later) for model, later in silent if model.span_id not in refused]
     if any(model.span_id in asking or model.span_id in unreadable for model, _ in silent):
         return True
-    if has_parts and not run.executions and any(model.tracing == "some" for model, _ in silent):
+    if has_parts and not run.executions and any(model.tracing.extent == "some" for model, _ in silent):
         return True
     if has_failed and any(later is None and _is_cut_off(model, models) for model, later in silent):
         return True
@@ -98,7 +98,7 @@ def _are_refused(model: GenAISpan, later: GenAISpan) -> bool:
     """Whether the next request tells that each call was refused that this one asked for: TanStack AI asks again only with a
     result for each.
     """
-    if model.tracing != "around" or later.tracing != "around" or not later.tool_results:
+    if model.tracing.extent != "around" or later.tracing.extent != "around" or not later.tool_results:
         return False
     # An answer without a text is no message there, so that the results of several turns follow one another.
     own = later.tool_results[len(model.tool_results or ()) :]
@@ -110,7 +110,7 @@ def may_have_lost_failures(run: RunSpans, models: Sequence[GenAISpan], requested
     of a model tell that it asked for them.
     """
     for spans in run.executions:  # without a generator for each run: nearly none is of such a tracer
-        if spans[0].tracing == "lossy":
+        if spans[0].tracing.traced_calls == "succeeded":
             break
     else:
         return False

@@ -17,9 +17,6 @@ _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 _FORCING: Final = ("openai", "anthropic")
 """In the scopes of clients whose answers with calls end for another reason where the request names the function to be called:
 often the form of an answer, and no tool."""
-_HOOKED: Final = "strands"
-"""How scopes begin of agents whose hooks and middleware may answer in the place of a tool, which then leaves no span: in
-whatever words, and the conventions of their messages have no place for a failure."""
 NOT_TAKEN: Final = ("misfit", "unknown")
 """Of a call that the tools do not take which the model was offered."""
 
@@ -30,7 +27,9 @@ class Shown:
     def __init__(self, run: RunSpans, requests: Iterable[RequestedCall]) -> None:
         self.run = run
         self.names = {spans[0].name for spans in run.executions}
-        self.is_lossy = bool(run.executions) and all(spans[0].tracing == "lossy" for spans in run.executions)
+        self.is_lossy = bool(run.executions) and all(
+            spans[0].tracing.traced_calls == "succeeded" for spans in run.executions
+        )
         """Whether a call that fails leaves no span."""
         self.awaited = _awaited_turn(run, requests)
         """The turn with the call for which the run waits when it ends: none of its calls ran without a span."""
@@ -48,8 +47,8 @@ def weigh(
     """Decide by what the messages say of this call, not of others, whether it ran. ``answer`` is the next model request."""
     answered = answer is not None or not request.is_recorded
     run = shown.run
-    all_have_spans = run.has_spans_of_all or request.model.tracing == "complete"
-    is_of_graph = request.model.tracing == "graph" and not run.nameless
+    all_have_spans = run.has_spans_of_all or request.model.tracing.traced_calls == "all"
+    is_of_graph = request.model.tracing.traced_calls == "named" and not run.nameless
     tools_have_spans = all_have_spans or bool(run.executions) or is_of_graph
     is_handoff = _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
     if _is_refused(request, result, shown, answered=answered, tools_have_spans=tools_have_spans):
@@ -66,7 +65,7 @@ def weigh(
     elif result is not None:
         call.status = _told_status(result, request.model, is_lossy=shown.is_lossy)
         _doubt_told(call, shown, tools_have_spans=tools_have_spans)
-        if call.executed and call.doubt is None and tools_have_spans and request.model.scope.startswith(_HOOKED):
+        if call.executed and call.doubt is None and tools_have_spans and request.model.tracing.outcome == "hooked":
             call.doubt_execution("no span shows it, and a hook may have answered in its place")
     elif answered:
         # Which calls the results that it was told are of is not known, but none of them reads like a failure.
@@ -83,7 +82,7 @@ def weigh(
 
 def _weigh_unanswered(call: DraftCall, request: RequestedCall, anchor: GenAISpan) -> None:
     """The run ended well with the request. What asked a model once, and is no agent, most likely did as it said."""
-    if request.turn > 0 or anchor.role is AGENT or anchor.tracing == "graph":
+    if request.turn > 0 or anchor.role is AGENT or anchor.tracing.identity == "graph":
         call.doubt_execution("the model asked for it last, and was told no result")
     elif request.model.finish == "other" and any(name in request.model.scope for name in _FORCING):
         call.doubt_execution("the model was asked once, and perhaps had to answer in the form of this call")
@@ -91,7 +90,7 @@ def _weigh_unanswered(call: DraftCall, request: RequestedCall, anchor: GenAISpan
 
 def _told_status(result: ResultStatus, model: GenAISpan, *, is_lossy: bool) -> Status:
     """Without the flag of a failure the words of a result may be a tool's of either, unless only failures leave no span."""
-    if (result == "open" and not is_lossy) or (result == "ok" and model.tracing == "lossy"):
+    if (result == "open" and not is_lossy) or (result == "ok" and model.tracing.outcome == "lossy"):
         return "unset"
     return "ok" if result == "ok" else "error"
 

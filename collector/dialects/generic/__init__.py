@@ -164,7 +164,7 @@ def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | 
         )
         if requests is not None:
             genai_span = _read_model(span, {**values, "output": [requests]})
-            genai_span.tracing = "guessed"
+            genai_span.note(identity="guessed")
             return genai_span
     if span.parent_span_id and "tool_name" not in values and not is_model:
         values = {**values, **tool_with_arguments(span.attributes, span.name)}
@@ -218,7 +218,8 @@ def _with_events(span: Span) -> Mapping[str, Any]:
 def _read_turn(span: Span, values: Values, transcript: Transcript) -> GenAISpan:
     """Reads a step of an agent, of which each call is an event."""
     genai_span = model_span_of(span, BY_SHAPE, None, next(iter(values.get("input", ())), None))
-    genai_span.history, genai_span.tracing = transcript.messages, "memory"
+    genai_span.history = transcript.messages
+    genai_span.note(extent="memory")
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
     return genai_span
@@ -227,7 +228,7 @@ def _read_turn(span: Span, values: Values, transcript: Transcript) -> GenAISpan:
 def _read_conversation(span: Span, values: Values, conversation: str) -> GenAISpan:
     """Reads a root with all messages of its run."""
     genai_span = model_span_of(span, BY_SHAPE, None, conversation)
-    genai_span.tracing = "memory"
+    genai_span.note(extent="memory")
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
     return genai_span
@@ -246,7 +247,7 @@ def _read_named_agent(span: Span, values: Values, named: str | None) -> GenAISpa
     """Reads a span of which only the name says that an agent ran: its own, that of a wrapper, or of another step."""
     genai_span = _read_agent(span, values, None)
     genai_span.name = first_line(values.get("agent", ())) or name_of(named)
-    genai_span.tracing = "guessed"
+    genai_span.note(identity="guessed")
     return genai_span
 
 

@@ -104,7 +104,7 @@ def read_function(span: Span, values: Values) -> GenAISpan:
         return IGNORED  # what the application itself is, and no call of its agent's
     genai_span = read_tool(span, values, None)
     if is_plain or _is_report_of_error(genai_span, values):
-        genai_span.tracing = "guessed"
+        genai_span.note(identity="guessed")
     return genai_span
 
 
@@ -135,11 +135,11 @@ def read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     genai_span.name = name
     kinds = (kind for kind in values.get("kind", ()) if type(kind) is str)
     if is_step_before(span.name, name) or any(map(is_step_before, kinds)):
-        genai_span.tracing = "guessed"  # the call has a span of its own, with its arguments and result
+        genai_span.note(identity="guessed")  # the call has a span of its own, with its arguments and result
         return genai_span
     _read_call(genai_span, span, values)
     if is_result(span.name) and genai_span.arguments is None:
-        genai_span.tracing = "result"
+        genai_span.note(identity="result")
         return genai_span
     _mark_unreadable(genai_span, span.attributes, values)
     # Beside the tool's name alone, each plain attribute may be an argument.
@@ -149,7 +149,7 @@ def read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     has_returned = bool(span.parent_span_id) and any(meaning in values for meaning in ("output", "success", "returned"))
     is_call = has_returned or is_named_after(span.name, name) or is_execution(span.name) or is_function_call(span.name)
     if not is_call:
-        genai_span.tracing = "guessed"
+        genai_span.note(identity="guessed")
     return genai_span
 
 
@@ -194,7 +194,7 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     if genai_span.status == "error" and (genai_span.refusal is None or not genai_span.refusal.is_sure):
         genai_span.refusal = refusal_among(span.attributes) or genai_span.refusal or refusal_told(values)
     if genai_span.status == "unset" and genai_span.refusal is None and has_unknown_status(values):
-        genai_span.tracing = "told"
+        genai_span.note(outcome="told")
 
 
 def _read_outcome(genai_span: GenAISpan, values: Values, *, has_status: bool = False) -> None:

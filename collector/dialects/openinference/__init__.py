@@ -99,7 +99,7 @@ def _read_event(span: Span) -> GenAISpan:
     if TOOL_NAME not in span.attributes:
         return IGNORED
     genai_span = tool_call.read_tool(span)
-    genai_span.tracing = "guessed"
+    genai_span.note(identity="guessed")
     return genai_span
 
 
@@ -111,11 +111,11 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.history = transcript if any(marker in transcript for marker in _CREW_MESSAGES) else None
     genai_span.name = first_name(span.attributes, (_AGENT_NAME, semconv.AGENT_NAME)) or genai_span.agent
     if _RESUMED.search(span.name) is not None:
-        genai_span.tracing = "resumed"
+        genai_span.note(extent="resumed")
     elif genai_span.scope in _HOOKED:
-        genai_span.tracing = "complete"
+        genai_span.note(traced_calls="all")
     if genai_span.agent != span.name and type(metadata := span.attributes.get(METADATA)) is str and _NODE in metadata:
-        genai_span.tracing = "node"  # called an agent for its name
+        genai_span.note(identity="node")  # called an agent for its name
     if genai_span.name is None:
         bracketed = _BRACKETED.match(span.name)
         genai_span.name = name_of(bracketed[1] if bracketed else METHOD.sub("", span.name))
@@ -127,7 +127,7 @@ def _read_chain(span: Span) -> GenAISpan:
     agent = find_text(LANGCHAIN_AGENT, span.attributes.get(METADATA))
     if agent is not None and agent == span.name:
         genai_span = _read_agent(span)
-        genai_span.tracing = genai_span.tracing or "complete"
+        genai_span.note(traced_calls="all")
         return genai_span
     if _AGENT_CHAIN.search(span.name):
         genai_span = _read_context(span)
@@ -138,7 +138,8 @@ def _read_chain(span: Span) -> GenAISpan:
         return genai_span
     if span.attributes.get(_OPERATION) in _VERCEL_AGENTS:
         genai_span = _read_context(span)
-        genai_span.role, genai_span.tracing = Role.AGENT, "complete"
+        genai_span.role = Role.AGENT
+        genai_span.note(traced_calls="all")
         return genai_span
     return IGNORED if span.parent_span_id else _read_context(span)
 

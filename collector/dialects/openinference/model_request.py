@@ -48,6 +48,7 @@ _INVALID: Final = re.compile(r'"invalid_tool_calls": ?\[\{')
 _TO_INVALID: Final[tuple[str | int, ...]] = ("generations", 0, 0, "message", "kwargs", "invalid_tool_calls")
 _HIDDEN: Final = "__REDACTED__"
 """In the place of an answer that is not to be recorded (`OPENINFERENCE_HIDE_OUTPUTS`)."""
+_STRANDS: Final = "strands"  # how the scopes of its own spans begin
 _ADK_SCOPE, _ADK_AGENT = "gcp.vertex.agent", "invoke_agent "
 """The span on which it writes all requests of a run of ADK 2.13, one over the other: the calls of several answers are mixed,
 and the last input and output are whole."""
@@ -88,10 +89,14 @@ def read_model(span: Span) -> GenAISpan | None:
         genai_span.output, genai_span.finish = get(_TEXT), "tool_calls"
     genai_span.agent = find_text(LANGCHAIN_AGENT, get(METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
+    if genai_span.scope.startswith(_STRANDS):
+        genai_span.note(outcome="hooked")
     if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:
         _read_loop(genai_span, span, output)
     elif span.scope.name == _GOOGLE and any(key.startswith(_OF_LOOP) for key in span.attributes):
-        genai_span.tracing = "turns"  # what tells the turns of these calls was not recorded, or is too long to be read
+        genai_span.note(
+            extent="turns"
+        )  # what tells the turns of these calls was not recorded, or is too long to be read
     return genai_span
 
 
@@ -139,7 +144,7 @@ def _read_loop(genai_span: GenAISpan, span: Span, output: str) -> None:
     if begun is None:
         return
     given = genai_span.history
-    genai_span.tracing = "memory" if type(given) is str and _GIVEN in given else "loop"
+    genai_span.note(extent="memory" if type(given) is str and _GIVEN in given else "loop")
     beginning = output[begun.end() : begun.end() + _BEGINNING]
     history = f'{{"{_AUTOMATIC}":[' + output[output.rindex(beginning) :]
     genai_span.history = with_provided_calls(history)
@@ -155,5 +160,6 @@ def _read_requests_of_adk(span: Span, output: object) -> GenAISpan:
     genai_span = model_span_of(span, NAME, output, given)
     genai_span.conversation_id = name_of(span.attributes.get(semconv.SESSION_ID))
     if type(given) is str and len(given) <= MAX_TEXT:
-        genai_span.history, genai_span.tracing = given, "memory"
+        genai_span.history = given
+        genai_span.note(extent="memory")
     return genai_span

@@ -118,7 +118,8 @@ def _read_refusal(genai_span: GenAISpan, output: object) -> None:
     if is_told and ((told := tool_result(None, output)).failed or is_in_place_of_result(output)):
         genai_span.status, genai_span.refusal = "error", told.refusal or genai_span.refusal
     elif is_told and told.is_open and genai_span.status == "ok":
-        genai_span.status, genai_span.tracing = "unset", "told"
+        genai_span.status = "unset"
+        genai_span.note(outcome="told")
     elif (flagged := flagged_failure(output)) is not None:
         genai_span.status, genai_span.refusal = "error", flagged.refusal or genai_span.refusal
     elif genai_span.scope == _CREWAI and type(output) is str and _FAILED_IN_CREW.match(output) is not None:

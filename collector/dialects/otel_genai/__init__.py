@@ -83,9 +83,9 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span = _read_context(span, AGENT)
     genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(_agent_in_name(span.name))
     if genai_span.name is not None and span.attributes.get(_NODE) == genai_span.name:
-        genai_span.tracing = "node"
+        genai_span.note(identity="node")
     elif genai_span.scope == tool_call.AI_SDK_7 or genai_span.scope.startswith(tool_call.STRANDS):
-        genai_span.tracing = "complete"
+        genai_span.note(traced_calls="all")
     elif genai_span.scope == _AGENT_FRAMEWORK:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
     return genai_span

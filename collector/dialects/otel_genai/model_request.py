@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from collector.dialects.otel_genai.span_events import messages_in_events
+from collector.dialects.otel_genai.tool_call import STRANDS
 from collector.model import semconv
 from collector.model.from_span import model_span_of
 from collector.model.genai_span import CONVENTIONS, GenAISpan
@@ -76,11 +77,11 @@ def read_model(span: Span) -> GenAISpan:
         output = _joined_calls(attributes) or _answer_in_parts(attributes)
     is_anthropic = span.scope.name in _ANTHROPIC
     genai_span = model_span_of(span, CONVENTIONS, _without_lost(output) if is_anthropic else output, messages)
-    genai_span.tracing = "lossy" if is_anthropic else ""
+    genai_span.note(outcome="lossy" if is_anthropic else "hooked" if genai_span.scope.startswith(STRANDS) else "")
     if _ITERATION in attributes:
-        genai_span.tracing = "around"
+        genai_span.note(extent="around")
     elif _SPRING_TOOLS in attributes:
-        genai_span.tracing = "nested"
+        genai_span.note(extent="nested")
         if _RETURNED in str(attributes.get(semconv.FINISH_REASONS[0])):
             genai_span.finish = "tool_calls"
     if span.scope.name == _GOOGLE_OFFICIAL and _is_joined(output, attributes):
@@ -92,7 +93,7 @@ def read_model(span: Span) -> GenAISpan:
     if _may_hide_calls(genai_span, output, attributes):
         genai_span.finish = "tool_calls"
     elif genai_span.scope == _GOOGLE and genai_span.output is not None and _ran_functions(genai_span, attributes):
-        genai_span.tracing = "turns"
+        genai_span.note(extent="turns")
     elif _may_lack_calls(genai_span, output, attributes):
         _note_lost_calls(genai_span)
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
@@ -117,7 +118,7 @@ def _note_lost_calls(model: GenAISpan) -> None:
     """Note that its answer may have asked for calls that were not recorded: a text for any, a call for some before it."""
     if model.scope == _GOOGLE:
         model.output = None  # an empty text alone
-    model.tracing = "some"
+    model.note(extent="some")
     model.finish = "" if model.output is None else "tool_calls"
     model.has_output = model.output is not None
 
@@ -177,7 +178,7 @@ def read_steps(span: Span) -> GenAISpan:
     if not steps.is_whole:
         genai_span.finish, genai_span.history = "tool_calls", None
     elif steps.messages:
-        genai_span.tracing = "memory"
+        genai_span.note(extent="memory")
     genai_span.has_output = steps.is_whole
     genai_span.conversation_id = name_of(span.attributes.get(_THREAD))
     return genai_span

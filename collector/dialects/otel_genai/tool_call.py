@@ -149,9 +149,10 @@ def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
     call.is_pending = call.is_pending or is_of_strands or _lacks_result(call, span)
     if call.is_pending:
         if call.scope == _LOGFIRE_CLAUDE:
-            call.tracing = "asked"
+            call.note(outcome="asked")
     elif call.arguments is not None and _would_tell_result(call, span):
-        call.status, call.tracing = "unset", "told"
+        call.status = "unset"
+        call.note(outcome="told")
 
 
 def _would_tell_result(call: GenAISpan, span: Span) -> bool:
@@ -220,9 +221,9 @@ def _read_converted(genai_span: GenAISpan, result: object) -> None:
     The status never tells, nor does anything where content is not recorded.
     """
     if type(result) is not str:
-        genai_span.tracing = "told"
+        genai_span.note(outcome="told")
     elif result.startswith('"'):
-        genai_span.tracing = "converted"
+        genai_span.note(outcome="converted")
     elif result not in (_VOID, "null") and parse_json(result) is None:
         set_words_of_failure(genai_span, result)
 
@@ -236,7 +237,8 @@ def _is_refused_by_koog(span: Span, tool: str | None) -> bool:
 
 
 def _read_outcome(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
-    outcome, genai_span.tracing = attributes[_OUTCOME], "nested"
+    outcome = attributes[_OUTCOME]
+    genai_span.note(extent="nested")
     if outcome in _NOT_RUN:
         genai_span.refusal = Refusal()
     elif outcome == "success":

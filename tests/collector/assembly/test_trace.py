@@ -99,7 +99,7 @@ def test_of_a_conversation_only_the_longest_input_is_kept() -> None:
 def test_loops_that_made_the_same_calls_are_two() -> None:
     trace, loops = opened(), [model(1, "x" * 600), model(2, "x" * 600)]
     for each in loops:
-        each.tracing = "loop"
+        each.note(extent="loop")
         assert trace.keep_longest_history(each) == 0
     assert [each.history for each in loops] == ["x" * 600] * 2
 

@@ -168,7 +168,7 @@ def test_a_span_that_says_that_it_is_a_call_and_not_under_which_key_its_tool_is(
     tool = dialects.read_span(span(name, 2, 1, attributes=attributes))
     assert tool is not None
     arguments = json.loads(tool.arguments) if isinstance(tool.arguments, str) else tool.arguments
-    assert (tool.name, arguments, tool.tracing == "guessed") == read
+    assert (tool.name, arguments, tool.tracing.identity == "guessed") == read
 
 
 @pytest.mark.parametrize(

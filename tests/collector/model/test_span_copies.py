@@ -17,6 +17,7 @@ def test_only_missing_fields_are_filled() -> None:
 
 def test_what_may_have_failed_is_no_success_for_the_status_of_its_span() -> None:
     mine, other = (genai_span_of(span(number=2, parent=1), Role.TOOL, name) for name in ("mine", "other"))
-    mine.tracing, other.status, other.name = "told", "ok", "a"
+    other.status, other.name = "ok", "a"
+    mine.note(outcome="told")
     fill_missing(mine, other)
     assert (mine.name, mine.status) == ("a", "unset")

@@ -1,0 +1,76 @@
+"""What is unusual about how a span tells of a run: by its dialect, and asked for when runs are reconstructed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+Outcome = Literal["", "told", "begun", "asked", "text", "converted", "lossy", "hooked"]
+"""What is known of how calls ended, where that is more, or less, than their status and the messages say.
+
+TOOL   told       another span or messages tell whether it failed
+       begun      likewise: its span ended before it did, and all that it did is elsewhere
+       asked      it was asked for, and holds no result as one that ran does
+       text       nothing but its result says that it failed: a text, where the framework converts results to JSON, as a tool
+                  may itself, or that it was cancelled, as a function in a thread cannot be
+       converted  its result was converted to JSON
+MODEL  lossy      its messages leave out which results are failures
+       hooked     a result may be that of a hook, which answers in place of a tool, in whatever words
+"""
+Identity = Literal["", "guessed", "node", "graph", "result"]
+"""What the span is, where its role says too much or too little.
+
+AGENT  guessed  only its name says that it is an agent's
+       node     it is a node of a graph, and perhaps a step of the agent around it
+OTHER  graph    it is an agent's graph, which may call functions
+TOOL   guessed  only attributes say that it is a tool's, which a step on the way to the tool may carry as well
+       result   it tells only what came of the call before it
+MODEL  guessed  only its answer says that it is a request
+"""
+Extent = Literal["", "apart", "resumed", "served", "nested", "memory", "loop", "part", "turns", "some", "around"]
+"""How much of a run, of a call or of requests it covers.
+
+AGENT  apart    the run goes on in other traces; of OTHER likewise, of the runs inside
+       resumed  the run waited for a human in an earlier trace, and goes on
+TOOL   served   a server's span begins the trace: whoever called has its own
+       nested   an agent that it asks has no span of its own, and is named by those of its models
+MODEL  memory   it is no request, but stores the conversation so far, or holds all turns of a run
+       loop     likewise, and it made all the calls that it tells of
+       part     it is a piece of an answer, which another may hold whole
+       turns    it is perhaps several requests
+       some     its answer may lack calls
+       nested   if it asked for calls, it may hold the request that tells their results
+       around   it lasts until the calls have ended that its answer asked for, and no others are inside
+"""
+TracedCalls = Literal["", "all", "named", "succeeded"]
+"""Which calls leave spans, of those that run inside an AGENT or OTHER, or that the answer of a MODEL asked for.
+
+all        each of them
+named      each of them, and one that fails a nameless one
+succeeded  TOOL: none that fails
+"""
+
+
+@dataclass(slots=True, init=False, eq=False)
+class Tracing:
+    """What was noted of a span, "" for what is usual. Shared by all spans of which the same was: never changed."""
+
+    outcome: Outcome
+    identity: Identity
+    extent: Extent
+    traced_calls: TracedCalls
+
+    # Written out: that of a dataclass stays interpreted in the compiled build.
+    def __init__(self, outcome: Outcome, identity: Identity, extent: Extent, traced_calls: TracedCalls) -> None:
+        self.outcome, self.identity, self.extent, self.traced_calls = outcome, identity, extent, traced_calls
+
+
+@lru_cache(maxsize=256)
+def tracing_of(outcome: Outcome, identity: Identity, extent: Extent, traced_calls: TracedCalls) -> Tracing:
+    """Returns the one of these values."""
+    return Tracing(outcome, identity, extent, traced_calls)
+
+
+USUAL: Final = tracing_of("", "", "", "")
+"""What nothing was noted of."""
