@@ -472,15 +472,16 @@ def test_a_call_that_failed_with_arguments_that_are_no_json_may_not_have_run(sta
 
 
 @pytest.mark.parametrize(
-    ("language", "reason", "doubted"),
+    ("language", "scope", "reason", "doubted"),
     [
-        ("nodejs", "", ["unrecorded_calls"]),
-        ("nodejs", "stop", []),
-        ("python", "", []),  # its SDK drops the oldest attributes, which are of what the model was told
+        ("nodejs", "own", "", ["unrecorded_calls"]),
+        ("nodejs", "own", "stop", []),
+        ("nodejs", "@traceloop/instrumentation-anthropic", "", ["unrecorded_calls"]),  # of which more is noted
+        ("python", "own", "", []),  # its SDK drops the oldest attributes, which are of what the model was told
     ],
 )
 def test_an_answer_of_which_the_sdk_may_have_dropped_attributes_may_have_asked_for_calls(
-    language: str, reason: str, doubted: list[str]
+    language: str, scope: str, reason: str, doubted: list[str]
 ) -> None:
     told = [user("go"), asked(("c1", "find", {})), result("c1", "AF123")]
     answer: dict[str, Any] = {
@@ -488,7 +489,7 @@ def test_an_answer_of_which_the_sdk_may_have_dropped_attributes_may_have_asked_f
     }
     answer |= {"gen_ai.response.finish_reasons": [reason]} if reason else {}
     resource = Resource({"telemetry.sdk.language": language})
-    last = model_span((), 3, at=20, input_messages=told, attributes=answer, resource=resource)
+    last = model_span((), 3, at=20, input_messages=told, attributes=answer, resource=resource, scope=scope)
     last.lacks_attributes = True
     run = run_of(span("POST /", 1, lasting=100), model_span([("c1", "find", {})], 2), last)
     assert (called(run), doubts(run)) == (["find"], doubted)
