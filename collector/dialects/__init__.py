@@ -266,7 +266,12 @@ def _known_to(names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
 
 def _is_marked(span: Span) -> bool:
     """Whether the span belongs to a dialect, or has an attribute in the name of one."""
-    return span.scope.name in _BY_SCOPE or any(any(marker in key for marker in _KEY_MARKERS) for key in span.attributes)
+    return span.scope.name in _BY_SCOPE or any(map(_has_marker, span.attributes))
+
+
+@lru_cache(maxsize=4096)
+def _has_marker(key: str) -> bool:
+    return any(marker in key for marker in _KEY_MARKERS)
 
 
 def _read_mixed(span: Span) -> GenAISpan | None:

@@ -125,6 +125,8 @@ def _parallel(attributes: Mapping[str, Any], *, is_of_tools: bool) -> list[dict[
         and 0 < len(value) <= _MAX_CALLS
         and (is_of_tools or _OF_TOOLS.search(words_of(key)) is not None)
     }
+    if not lists:
+        return []
     parts = {
         "tool": _ending(lists, _NAMES),
         "arguments": _ending(lists, _INPUTS),

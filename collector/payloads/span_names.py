@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -181,9 +182,17 @@ def agent_in_span_name(name: str) -> tuple[bool, str | None]:
 
 def tool_in_span_name(name: str) -> tuple[bool, str | None]:
     """Returns whether a span of this name records a tool's call, and the tool that it names, if it does."""
-    name = tool_in_english(name)
     # Bounded: these patterns are not RE2's, and senders choose the names.
-    for pattern in _TOOL_SPANS if len(name) <= 2 * MAX_KEY else ():
+    if len(name) > 2 * MAX_KEY:
+        return _NAMELESS.match(tool_in_english(name)) is not None, None
+    return _tool_in_span_name(name)
+
+
+# The name of a span is looked at for several things, and is one of few.
+@lru_cache(maxsize=4096)
+def _tool_in_span_name(name: str) -> tuple[bool, str | None]:
+    name = tool_in_english(name)
+    for pattern in _TOOL_SPANS:
         match = pattern.match(name)
         if match is not None and words_of(match[1]) not in _NOT_NAMES:
             return True, _ATTEMPT.sub("", match[1])
