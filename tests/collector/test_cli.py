@@ -123,6 +123,14 @@ def test_conditions_that_cannot_be_met_or_mean_nothing_are_wrong_usage(
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "soon"])
+def test_a_demo_that_would_never_end_is_wrong_usage(capsys: pytest.CaptureFixture[str], seconds: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["demo", "--seconds", seconds])
+    assert caught.value.code == 2
+    assert f"{seconds} is not a number of seconds" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("form", ["table", "junit", "markdown"])
 def test_other_formats(folder: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
     assert main(["score", "--rules", str(folder / "rules.yaml"), "--format", form, str(folder)]) == 0
