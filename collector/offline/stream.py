@@ -19,7 +19,15 @@ from collector.offline.parts import LEVELS, PARTS, Batch, PartsFile, Request, si
 from collector.offline.progress import Progress
 from collector.offline.scorer import ConversationRecords, Scorer
 from collector.offline.workers import call_in_processes
-from collector.receivers.otlp_file import InputError, OtherFileError, Section, named_sets, read_set, sections_of
+from collector.receivers.otlp_file import (
+    InputError,
+    OtherFileError,
+    Section,
+    file_size,
+    named_sets,
+    read_set,
+    sections_of,
+)
 from collector.scoring.verdict import Verdict
 from collector.telemetry import blind_spots
 from collector.telemetry.metrics import Telemetry
@@ -64,7 +72,7 @@ class Evaluation(Generic[Found]):
 
     def of_set(self, files: Sequence[Path]) -> Iterator[Found]:
         """Yield the same of one set of traces. Raises InputError."""
-        size = sum(file.stat().st_size for file in files)
+        size = sum(map(file_size, files))
         self._progress.begin("reading", size)
         requests = read_set(files, self._progress.add)
         first: list[Request] = []
@@ -101,7 +109,7 @@ class Evaluation(Generic[Found]):
                 if isinstance(batches, OtherFileError) and section == Section(section.path):
                     continue
                 return None
-            self._progress.add((section.end or section.path.stat().st_size) - section.start)
+            self._progress.add((section.end or file_size(section.path)) - section.start)
             divided += batches
             is_any = True
         return divided if is_any else None

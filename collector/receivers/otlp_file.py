@@ -121,6 +121,14 @@ def read_file(section: Section | Path, on_read: OnRead = _ignore) -> Iterator[tu
         raise InputError(f"{path}: {error}") from None
 
 
+def file_size(path: Path) -> int:
+    """Returns how many bytes a file has. Raises InputError."""
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
 def sections_of(path: Path, size: int) -> Iterator[Section]:
     """Divide a file of JSON lines into sections of about ``size`` bytes; any other file is one section. Raises InputError.
 
@@ -200,8 +208,13 @@ def _is_request(document: Any) -> bool:
 
 def _lines_before(section: Section) -> int:
     """Only an error needs it, and then a look at the file again costs less than to count in every section."""
-    with section.path.open("rb") as file:
-        return sum(_read(file, min(_PIECE, section.start - at)).count(b"\n") for at in range(0, section.start, _PIECE))
+    try:
+        with section.path.open("rb") as file:
+            return sum(
+                _read(file, min(_PIECE, section.start - at)).count(b"\n") for at in range(0, section.start, _PIECE)
+            )
+    except OSError as error:
+        raise _unreadable(section.path, error) from None
 
 
 def _text(pieces: Iterator[bytes]) -> Iterator[str]:

@@ -183,6 +183,18 @@ def test_a_request_without_a_readable_span_is_refused_in_parts_too(
     assert "3.pb: no span of the request could be read" in messages[0]
 
 
+def test_a_file_that_goes_before_it_is_read_is_named(tmp_path: Path) -> None:
+    names = ("a", "b")
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.pb").write_bytes(data.traces(data.agent(1)).SerializeToString())
+    found = stream.Evaluation([Scorer(no_rules())], len).of_files([tmp_path / name for name in names])
+    next(found)
+    (tmp_path / "b" / "x.pb").unlink()
+    with pytest.raises(InputError, match=r"b/x\.pb: cannot be read: No such file"):
+        next(found)
+
+
 def test_a_disk_without_room_is_named(
     recording: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

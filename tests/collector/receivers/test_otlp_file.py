@@ -378,6 +378,14 @@ def test_an_error_in_a_section_names_the_line_of_the_file(tmp_path: Path) -> Non
         list(read_file(last))
 
 
+def test_a_file_that_goes_while_it_is_read_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{json.dumps(DOCUMENT)}\n" * 20 + "{]\n")
+    *_, last = sections_of(path, 100)
+    with pytest.raises(InputError, match=r"a\.jsonl: cannot be read: No such file"):
+        list(read_file(last, lambda _: path.unlink(missing_ok=True)))
+
+
 def test_a_path_without_files_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="contains no"):
         list(trace_sets(tmp_path))
