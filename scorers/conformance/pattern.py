@@ -67,7 +67,7 @@ class NumberedTools:
 
     def number(self, tool: Tool) -> int:
         """Returns the number of a tool, which is the next one if there is no equal tool yet."""
-        plain = Tool(tool=tool.tool, arguments=tool.arguments, arguments_mode=tool.arguments_mode)
+        plain = Tool.model_construct(tool=tool.tool, arguments=tool.arguments, arguments_mode=tool.arguments_mode)
         number = self._numbers.setdefault(repr(plain), len(self.tools))
         if number == len(self.tools):
             self.tools.append(plain)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from scorers.plugins import MATCHERS
+from scorers.quoting import shorten
 from scorers.rules import matchers
 from scorers.rules import model as rules
 from scorers.rules.model import MAX_RULES, RuleFile
@@ -153,13 +154,24 @@ def _problem(details: ErrorDetails, data: object) -> Problem:
     message = plain_words(details)
     if kind in {"unknown_element", "unknown_matcher"} and isinstance(given, Mapping):
         known = list(rules.ELEMENT_MODELS) if kind == "unknown_element" else [*matchers.MATCHER_KEYS, *MATCHERS]
-        message += next((hint for key in given if (hint := nearest(str(key), known))), "")
+        message += next((hint for key in given if (hint := nearest(str(key), known))), "") or _as_tool(kind, given)
     return Problem(path, message)
+
+
+def _as_tool(kind: str, given: Mapping[object, object]) -> str:
+    """Returns how to write an element that is written as a call of a test is: ``{name: {arguments}}``."""
+    if kind != "unknown_element" or len(given) != 1:
+        return ""
+    ((name, arguments),) = given.items()
+    is_call = isinstance(arguments, Mapping) and name not in rules.Tool.model_fields
+    return f"; write {{tool: {shorten(str(name))}, arguments: {{...}}}}" if is_call else ""
 
 
 def _hint(owner: tuple[str | int, ...], key: str) -> str:
     if owner[-1:] == ("match",):
         return f"; an attribute of spans goes under attributes: {{{key}: ...}}"
+    if "repeat" in owner[-2:] and key in ("min", "max"):
+        return f"; {key} goes beside repeat: {{repeat: ..., {key}: ...}}"
     known = _known_keys(owner)
     return f"; known are {', '.join(known)}" if known else ""
 

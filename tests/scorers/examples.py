@@ -65,7 +65,8 @@ def refund_file() -> dict[str, Any]:
 
 def rule(expect: dict[str, Any] | None = None, **keys: Any) -> CompiledRule:
     """A compiled rule with this expectation."""
-    return load_rules({"rules": [{"name": "r", "match": {}, "expect": expect, **keys}]}).rules[0]
+    expected = {} if expect is None else {"expect": expect}
+    return load_rules({"rules": [{"name": "r", "match": {}, **expected, **keys}]}).rules[0]
 
 
 def run(*calls: Any, steps: list[int] | None = None, doubts: Sequence[Doubt] = ()) -> Trajectory:

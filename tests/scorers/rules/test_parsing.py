@@ -65,6 +65,8 @@ RULES: list[tuple[dict[str, Any], str, str]] = [
     ({"expect": {"mode": "single_tool", "tools": ["a", "b"]}}, ".expect", "exactly one tool"),
     ({"expect": {"mode": "inorder", "tools": []}}, ".expect.mode", "did you mean in_order?"),
     ({"expect": {"sequence": ["a"], "arguments": {}}}, ".expect", "arguments goes with tool"),
+    ({"expect": {"sequence": None}}, ".expect.sequence", "has no value"),
+    ({"match": {"route": None}}, ".match.route", "has no value"),
     ({"expect": {"max_call": 5}}, ".expect.max_call", "did you mean max_calls?"),
 ]
 ELEMENTS: list[tuple[Any, str, str]] = [
@@ -75,6 +77,8 @@ ELEMENTS: list[tuple[Any, str, str]] = [
     ({"tool": {"regex": "(?=a)"}}, ".tool.regex", "RE2"),
     ({"optional": {"one_of": ["a", {"tol": "b"}]}}, ".optional.one_of[1]", "did you mean tool?"),
     ({"one_of": []}, ".one_of", "must not be empty"),
+    ({"search": {"city": "b"}}, "", "write {tool: search, arguments: {...}}"),
+    ({"repeat": {"tool": "a", "min": 3}}, ".repeat.min", "min goes beside repeat"),
     ({"repeat": "a", "min": 3, "max": 2}, "", "max 2 is below min 3"),
     ({"repeat": "a", "min": -1}, ".min", "must be at least 0"),
 ]
