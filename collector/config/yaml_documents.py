@@ -75,8 +75,11 @@ def load_yaml(
         if isinstance(root, yaml.MappingNode):
             for _, value in root.value:
                 let_go(value.value, pause)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: not UTF-8; save the file in that encoding") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
@@ -150,7 +153,10 @@ _YAML_WORDS = (
     ("while scanning a quoted scalar", "a quote is not closed"),
     ("found unexpected end of stream", "a quote is not closed"),
     ("expected alphabetic or numeric character", "a text that begins with * or & must be in quotes"),
-    ("found undefined alias", "a text that begins with * must be in quotes"),
+    (
+        "found undefined alias",
+        "a text that begins with * must be in quotes, unless an & before it names what it repeats",
+    ),
     ("expected ',' or ']'", "a list in brackets must end with ], and have a comma between its entries"),
     ("expected ',' or '}'", "a mapping in braces must end with }, and have a comma between its entries"),
     ("expected the node content", "a bracket or brace is not closed, or a value is missing"),
@@ -159,6 +165,7 @@ _YAML_WORDS = (
 
 
 _DATE = "tag:yaml.org,2002:timestamp"
+_MERGE = "tag:yaml.org,2002:merge"
 _ODD_NUMBER = re.compile(r"[-+]?0[\dxb]|.*[_:]")
 """Octal, hexadecimal, binary, to the base of 60 (``12:30``), or with a ``_``: the number has other digits than its text."""
 _POWER = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
@@ -238,6 +245,8 @@ class _Reader:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise ConfigError(f"{self._path}:{line}: a key must be a text, not a list or a mapping")
             key = self._text(key_node.value, line)  # as written: `on: x` has the key "on", not true
+            if key_node.tag == _MERGE:
+                raise ConfigError(f"{self._path}:{line}: << merges nothing here; write the keys out")
             if key in result:
                 raise ConfigError(f"{self._path}:{line}: {'.'.join(map(str, (*where, key)))}: duplicate key; keep one")
             result[key] = self.read(value_node, (*where, key))

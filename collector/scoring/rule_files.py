@@ -200,6 +200,10 @@ def _remarks(read: _Read, pause: Callable[[], None] | None) -> Iterator[Remark]:
                 message = f"is never used: {other} before it scores the same runs; narrow that one, or move it down"
                 yield Remark(f"{place}: rule {rule.name} {message}", is_mistake=True)
             before.setdefault(keys[1], f"rule {rule.name} ({place})")
+        for index, intent in enumerate(file.intents):
+            if not (intent.keywords or intent.regex or intent.examples):
+                message = f"intent {intent.name} is never found: give it keywords, a regex or examples"
+                yield Remark(f"{document.place(('intents', index))}: {message}", is_mistake=True)
         yield from _misread(document)
 
 

@@ -95,6 +95,8 @@ MISTAKES += [
     ("rules:\n  - {name: x, match: {agent: a}\n", "not YAML: a mapping in braces must end with }"),
     ("rules: []\n---\nrules: []\n", "not YAML: only one document is allowed"),
     ("rules:\n  - {[a]: b}\n", "a.yaml:2: a key must be a text"),
+    ("rules:\n  - *base\n", "unless an & before it names what it repeats"),
+    ("rules:\n  - &base {name: x}\n  - {<<: *base, name: y}\n", "a.yaml:3: << merges nothing here; write the keys out"),
 ]  # fmt: skip
 
 
@@ -103,6 +105,20 @@ def test_mistakes_name_file_line_and_fix(tmp_path: Path, text: str, message: str
     with pytest.raises(ConfigError) as caught:
         load_rules(write(tmp_path, a=text))
     assert message in str(caught.value)
+
+
+def test_a_file_in_another_encoding_is_told_with_the_line(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes("rules:\n  - name: café\n".encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"a\.yaml:2: not UTF-8"):
+        load_rules([tmp_path / "a.yaml"])
+
+
+def test_an_intent_that_nothing_can_find_is_a_mistake(tmp_path: Path) -> None:
+    report, passed = check_rules(
+        write(tmp_path, a="intents:\n  - {name: refund, keywords: [refund]}\n  - name: exchange\n")
+    )
+    assert not passed
+    assert "a.yaml:3: intent exchange is never found: give it keywords, a regex or examples" in report
 
 
 def test_all_mistakes_in_all_files_are_reported_at_once(tmp_path: Path) -> None:
