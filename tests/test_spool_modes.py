@@ -118,7 +118,7 @@ def test_a_disk_that_cannot_be_written_is_back_pressure_not_the_end() -> None:
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (used + 4096, resource.RLIM_INFINITY))
         codes = [send(process, data.span(number, text="x" * 20_000)) for number in range(2, 6)]
         assert grpc.StatusCode.UNAVAILABLE in codes
-        assert "not ready" in _readiness(process)
+        assert "not ready: the spool cannot be written; see the log" in _readiness(process)
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         wait_for(lambda: _readiness(process).startswith("ok"))
         assert "the spool can be written again" in process.log

@@ -21,15 +21,15 @@ _URL = re.compile(r"^(\w[\w+.-]*://)(.*@)?([^?#]*)([?#].*)?$", re.DOTALL)
 
 
 class Health:
-    """Ready only while the pipeline runs, what it takes can be kept and its metrics be read; else ``failing`` says so."""
+    """Ready only while the pipeline runs, what it takes can be kept and its metrics be read; else ``failing`` says why not."""
 
-    def __init__(self, failing: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, failing: Callable[[], str] = lambda: "") -> None:
         self._failing, self.running = failing, False
 
     @property
-    def ready(self) -> bool:
-        """Whether senders should come here."""
-        return self.running and not self._failing()
+    def trouble(self) -> str:
+        """Why senders should not come here; empty while they should."""
+        return self._failing() if self.running else "it starts or stops"
 
 
 class AdminServer(HttpServer):
@@ -50,11 +50,13 @@ class AdminServer(HttpServer):
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         path = scope["path"]
-        # Before the name is looked at: probes ask by an address or by any name, and these answers tell nothing.
+        # Before the name is looked at: probes ask by an address or by any name, and these answers tell no secret.
         if path == "/livez":
             await respond(send, 200, b"ok\n", "text/plain")
         elif path == "/readyz":
-            await respond(send, *((200, b"ok\n") if self._health.ready else (503, b"not ready\n")), "text/plain")
+            trouble = self._health.trouble
+            status, text = (503, f"not ready: {trouble}; see the log\n") if trouble else (200, "ok\n")
+            await respond(send, status, text.encode(), "text/plain")
         elif not is_own_host(_host(scope), self._config.admin.allowed_hosts):
             await respond(send, 403, b"unknown Host; add it to admin.allowed_hosts\n", "text/plain")
         elif path == "/config":

@@ -46,7 +46,7 @@ from collector.service.self_telemetry import self_telemetry
 from collector.service.standstill import Standstill
 from collector.service.status import facts
 from collector.service.turns import give_way, next_budget, pause_after
-from collector.storage.spool import Spool
+from collector.storage.spool import NOT_WRITABLE, Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
@@ -112,9 +112,7 @@ class Service:
         self._memory = MemoryLimiter(config.memory_limiter, time.monotonic)
         intake = Admission(self.pipeline, queue, self._spool, self._memory, InFlight(budget.requests))
         self._intake = intake
-        self.health = Health(
-            lambda: self.prometheus.failing or (self._spool is not None and self._spool.failing),
-        )
+        self.health = Health(self._failing)
         self._stopping = asyncio.Event()
         # Not longer: what arrives during the pause may be due before `advance` could know of it.
         self._idle_pause = max(_MAX_PAUSE, min(_IDLE_PAUSE, config.traces.settle))
@@ -141,6 +139,10 @@ class Service:
             self.prometheus,
             self.admin,
         ]
+
+    def _failing(self) -> str:
+        spool_fails = self._spool is not None and self._spool.failing
+        return NOT_WRITABLE if spool_fails else "the metrics cannot be rendered" if self.prometheus.failing else ""
 
     def _build_outbox(self, budget: MemoryBudget) -> Outbox | None:
         """Returns the queues of all exporters; None where only metrics are exported."""

@@ -18,7 +18,8 @@ def facts(health: Health, telemetry: Telemetry) -> list[Fact]:
 
 
 def _facts(health: Health, telemetry: Telemetry) -> Iterator[Fact]:
-    yield Fact("ready") if health.ready else Fact("not ready", is_bad=True)
+    trouble = health.trouble
+    yield Fact(f"not ready: {trouble}", is_bad=True) if trouble else Fact("ready")
     yield Fact(f"{_sum(telemetry.receiver_accepted_spans):,.0f} spans taken in")
     if refused := _sum(telemetry.receiver_refused_spans):
         yield Fact(f"{refused:,.0f} requests refused", is_bad=True)

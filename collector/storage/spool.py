@@ -25,7 +25,7 @@ from collector.telemetry.metrics import Telemetry
 
 _log = logging.getLogger(__name__)
 _Row = TypeVar("_Row")
-_NOT_WRITABLE = "the spool cannot be written"
+NOT_WRITABLE = "the spool cannot be written"
 _RETRY = 1.0  # seconds between attempts to write what could not be written
 _WATCH = 1.0  # seconds until an idle spool is looked after
 _GIVE_WAY = 0.005  # seconds: enough to prepare a transaction; on a slow disk, long work must go on while it is synced
@@ -166,7 +166,7 @@ class Spool:
     def admit(self) -> None:
         """Raise UnavailableError while writing fails, RefusedError while the spool is full."""
         if self.failing:
-            raise UnavailableError(_NOT_WRITABLE)
+            raise UnavailableError(NOT_WRITABLE)
         if self._used >= self._max_bytes:
             raise RefusedError("the spool is full")
 
@@ -176,7 +176,7 @@ class Spool:
         Raises UnavailableError when it could not be written.
         """
         if self.failing:
-            raise UnavailableError(_NOT_WRITABLE)
+            raise UnavailableError(NOT_WRITABLE)
         waiting = self._waiting if self._pending else self._writing
         if (
             waiting is not None
@@ -189,7 +189,7 @@ class Spool:
         """Wait until so many parts of large requests are durable. Raises UnavailableError as ``stored`` does."""
         while self._large_written < recorded:
             if self.failing:
-                raise UnavailableError(_NOT_WRITABLE)
+                raise UnavailableError(NOT_WRITABLE)
             done = asyncio.get_running_loop().create_future()
             self._large_waiting.append(done)
             await done
@@ -368,7 +368,7 @@ class Spool:
         for waiting in (self._writing or [], self._waiting, self._large_waiting):
             for done in waiting:
                 if not done.done():
-                    done.set_exception(UnavailableError(_NOT_WRITABLE))
+                    done.set_exception(UnavailableError(NOT_WRITABLE))
             waiting.clear()
 
 

@@ -275,12 +275,12 @@ def test_a_collector_whose_metrics_cannot_be_rendered_is_not_ready(config: Confi
     async def scenario() -> None:
         service = Service(config)
         await service.start()
-        ready = []
+        trouble = []
         for failing in (False, True, False):
             service.prometheus.failing = failing
-            ready.append(service.health.ready)
+            trouble.append(service.health.trouble)
         await service.shutdown()
-        assert ready == [True, False, True]
+        assert trouble == ["", "the metrics cannot be rendered", ""]
 
     check(scenario)
 

@@ -55,12 +55,21 @@ def ask(
 
 
 @pytest.mark.parametrize(
-    ("running", "failing", "status"), [(False, False, 503), (True, False, 200), (True, True, 503), (False, True, 503)]
+    ("running", "failing", "answer"),
+    [
+        (False, "", (503, "not ready: it starts or stops; see the log\n")),
+        (True, "", (200, "ok\n")),
+        (True, "no room", (503, "not ready: no room; see the log\n")),
+        (False, "no room", (503, "not ready: it starts or stops; see the log\n")),
+    ],
 )
-def test_ready_only_while_it_runs_and_can_keep_what_it_takes(running: bool, failing: bool, status: int) -> None:
+def test_ready_only_while_it_runs_and_can_keep_what_it_takes_else_it_says_why(
+    running: bool, failing: str, answer: tuple[int, str]
+) -> None:
     health = Health(lambda: failing)
     health.running = running
-    assert ask("/readyz", health).status_code == status
+    readiness = ask("/readyz", health)
+    assert (readiness.status_code, readiness.text) == answer
     assert ask("/livez", health).status_code == 200
 
 
