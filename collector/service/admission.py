@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from typing import Literal
 
@@ -18,6 +19,7 @@ from collector.service.turns import Turns
 from collector.storage.offsets import Origin
 from collector.storage.spool import Spool
 
+_log = logging.getLogger(__name__)
 _MAX_RESOURCES = 10_000  # resources of a request
 _MAX_SCOPES = 10_000  # scopes of a request
 _MAX_ITEMS = 100_000  # spans, log records or metrics of a request; batches of the OpenTelemetry Collector have 8,192
@@ -44,6 +46,7 @@ class Admission:
         self._turns = Turns(spool.room if spool is not None else None)
         self.recovering = False
         """While the spool is read back nothing is taken: a trace would be judged by half of its spans."""
+        self._is_full = False
 
     def reservation(self) -> Reservation:
         """Room for one request. Raises CollectorError where there is none, so that it is not read at all.
@@ -60,10 +63,19 @@ class Admission:
         if self.recovering:
             raise UnavailableError("the collector starts and reads its spool, retry later")
         self._memory.admit()
-        if self._queue is not None and self._queue.full:
-            raise RefusedError("the sending queue is full")
-        if self._spool is not None:
-            self._spool.admit()
+        try:
+            if self._queue is not None and self._queue.full:
+                raise RefusedError("the sending queue is full")
+            if self._spool is not None:
+                self._spool.admit()
+        except RefusedError as error:
+            if not self._is_full:
+                self._is_full = True
+                _log.warning("%s: requests are refused until the backend has taken some of it", error)
+            raise
+        if self._is_full:
+            self._is_full = False
+            _log.info("there is room again: requests are taken")
 
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""

@@ -204,6 +204,22 @@ def test_refused_before_anything_is_taken(reason: str, tmp_path: Path) -> None:
     assert bench.taken == 0
 
 
+def test_the_log_tells_once_that_requests_are_refused_for_want_of_room_and_when_that_is_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    bench = filled(Admitting(None, queue=1))
+    for _ in range(3):
+        with pytest.raises(RefusedError):
+            bench.take()
+    bench.queue.drop_pending()
+    bench.take()
+    assert [record.getMessage() for record in caplog.records if record.name == Admission.__module__] == [
+        "the sending queue is full: requests are refused until the backend has taken some of it",
+        "there is room again: requests are taken",
+    ]
+
+
 @pytest.mark.parametrize("durable", [False, True])
 def test_taken(durable: bool, tmp_path: Path) -> None:
     bench = Admitting(tmp_path if durable else None)
