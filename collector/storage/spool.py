@@ -364,7 +364,7 @@ class Spool:
         self._failures.inc()
         if not self.failing:
             self.failing = True
-            _log.error("the spool cannot be written, requests are refused until it can: %s", error)
+            _log.error("%s: %s, requests are refused until it can: %s", self._file.path, NOT_WRITABLE, error)
         for waiting in (self._writing or [], self._waiting, self._large_waiting):
             for done in waiting:
                 if not done.done():

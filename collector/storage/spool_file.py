@@ -65,7 +65,7 @@ class SpoolFile:
 
     def __init__(self, folder: Path, *, fsync: bool = True) -> None:
         """Open or create it in ``folder``. Raises ConfigError."""
-        self._path, self._fsync = folder / NAME, fsync
+        self.path, self._fsync = folder / NAME, fsync
         self.quarantine = Quarantine(folder / "quarantine")
         self.damaged: Path | None = None
         self.damage = ""
@@ -75,12 +75,12 @@ class SpoolFile:
         """Whether it had to be written anew; for the reader to reset."""
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._path.touch(0o600)  # it holds what users say to agents
+            self.path.touch(0o600)  # it holds what users say to agents
             self._mark, self._received = Mark(folder / f"{NAME}-commits", "<Q"), Mark(folder / f"{NAME}-received", "<Q")
             self.attempts = Attempts(folder / f"{NAME}-recovering")
         except OSError as error:
             raise ConfigError(
-                f"spool: {self._path} cannot be written: {error.strerror}; name another folder with "
+                f"spool: {self.path} cannot be written: {error.strerror}; name another folder with "
                 "spool: {path: FOLDER}, or do without it with spool: memory"
             ) from None
         try:
@@ -94,23 +94,23 @@ class SpoolFile:
             return self._connect()
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if not database.is_damage(error):
-                raise ConfigError(_reason(self._path, error)) from None
+                raise ConfigError(_reason(self.path, error)) from None
             return self._begin_anew(str(error))
 
     def _begin_anew(self, damage: str) -> sqlite3.Connection:
         """Move the damaged file aside and create an empty one."""
         self.damage = shorten(damage, 200)
-        self.damaged = aside(self._path)
+        self.damaged = aside(self.path)
         for suffix in ("", "-wal"):
             # With its log: SQLite would look for pages of the new file in it.
-            if (part := Path(f"{self._path}{suffix}")).exists():
+            if (part := Path(f"{self.path}{suffix}")).exists():
                 part.replace(f"{self.damaged}{suffix}")
-        self._path.touch(0o600)
+        self.path.touch(0o600)
         self._mark.write(0)
         return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = database.connect(self._path, fsync=self._fsync)
+        connection = database.connect(self.path, fsync=self._fsync)
         try:
             found = connection.execute("SELECT number FROM commits").fetchall()
             if len(found) != 1 or type(found[0][0]) is not int or not 0 <= found[0][0] < _MAX_ID:
@@ -123,7 +123,7 @@ class SpoolFile:
         except BaseException:
             connection.close()
             raise
-        self._identities = {path: _identity(path) for path in (self._path, self._mark.path, f"{self._path}-wal")}
+        self._identities = {path: _identity(path) for path in (self.path, self._mark.path, f"{self.path}-wal")}
         return connection
 
     # ---- at start
@@ -150,7 +150,7 @@ class SpoolFile:
         if marked is None and self._commits:
             _log.warning("%s is missing or damaged: whether the spool is complete is not known", self._mark.path)
         self.missing = max(0, marked[0] - self._commits) if marked is not None else 0
-        wal = Path(f"{self._path}-wal")
+        wal = Path(f"{self.path}-wal")
         if self.missing and wal.exists():
             shutil.copyfile(wal, aside(wal))
 
@@ -257,8 +257,8 @@ class SpoolFile:
         changed = [path for path, identity in self._identities.items() if _identity(path) != identity]
         if not changed:
             return
-        if _identity(self._path) not in (None, self._identities[self._path]):
-            raise sqlite3.OperationalError(f"{self._path} was replaced by another file; move that away")
+        if _identity(self.path) not in (None, self._identities[self.path]):
+            raise sqlite3.OperationalError(f"{self.path} was replaced by another file; move that away")
         try:
             self._write_anew()
         except OSError as error:
@@ -268,7 +268,7 @@ class SpoolFile:
 
     def _write_anew(self) -> None:
         """Write what the open file holds to where it should be."""
-        folder, copy = self._path.parent, self._path.with_name(f"{NAME}-copy")
+        folder, copy = self.path.parent, self.path.with_name(f"{NAME}-copy")
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         copy.unlink(missing_ok=True)
         copy.touch(0o600)
@@ -279,7 +279,7 @@ class SpoolFile:
         self._mark, self._received = Mark(self._mark.path, "<Q"), Mark(self._received.path, "<Q")
         self.attempts = Attempts(folder / f"{NAME}-recovering")
         self._connection.close()  # deletes a log of its name, so not after the new one is open
-        copy.replace(self._path)
+        copy.replace(self.path)
         _sync(folder)
         self._connection = self._connect()
         self._mark.write(self._commits)

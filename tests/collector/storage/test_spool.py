@@ -167,7 +167,7 @@ def test_long_work_goes_on_where_nothing_can_be_written(tmp_path: Path, monkeypa
 
 
 def test_while_the_disk_is_full_senders_are_told_to_wait_and_nothing_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(spool_module, "_RETRY", 0.001)
 
@@ -188,6 +188,7 @@ def test_while_the_disk_is_full_senders_are_told_to_wait_and_nothing_is_lost(
 
     run(tmp_path, scenario)
     assert rows(tmp_path) == [b"taken before the disk was full", b"from advance()"]
+    assert f"{tmp_path / 'spool.db'}: the spool cannot be written" in caplog.text
 
 
 def test_an_idle_spool_that_is_deleted_is_written_anew_and_counted(

@@ -209,7 +209,7 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
 
 def copied(file: SpoolFile, folder: Path) -> SpoolFile:
     """What a process finds that starts after this one was killed."""
-    shutil.copytree(file._path.parent, folder)
+    shutil.copytree(file.path.parent, folder)
     again = SpoolFile(folder)
     again.check()
     return again
