@@ -33,6 +33,10 @@ class Shown:
         """Whether a call that fails leaves no span."""
         self.awaited = _awaited_turn(run, requests)
         """The turn with the call for which the run waits when it ends: none of its calls ran without a span."""
+        self.begun = {request.turn for request in requests if request.execution is not None}
+        """The turns of which a span shows that a call ran."""
+        self.without_span: set[str] = set()
+        """The tools of which a call ran that left no span, so far as calls were weighed."""
 
 
 def _awaited_turn(run: RunSpans, requests: Iterable[RequestedCall]) -> int | None:
@@ -73,11 +77,13 @@ def weigh(
         call.status = "ok" if is_fine else "unset"
         _weigh_without_result(call, shown, request, tools_have_spans=tools_have_spans)
     elif tools_have_spans:
-        _weigh_last(call, shown, request, is_handoff=is_handoff)
+        _weigh_last(call, shown, request, is_handoff=is_handoff, all_have_spans=all_have_spans)
     elif run.anchor is None or run.anchor.status == "error":
         _weigh_interrupted(call, run)
     else:
         _weigh_unanswered(call, request, run.anchor)
+    if result is not None and call.executed and call.doubt is None:
+        shown.without_span.add(call.name)
 
 
 def _weigh_unanswered(call: DraftCall, request: RequestedCall, anchor: GenAISpan) -> None:
@@ -142,8 +148,10 @@ def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
     return anchor is not None and anchor.status == "error" and refuses(anchor.refusal, call.name) != "yes"
 
 
-def _weigh_last(call: DraftCall, shown: Shown, request: RequestedCall, *, is_handoff: bool) -> None:
-    """The model was not asked again, and a span would show the call if it ran."""
+def _weigh_last(
+    call: DraftCall, shown: Shown, request: RequestedCall, *, is_handoff: bool, all_have_spans: bool
+) -> None:
+    """The model was not asked again, or that was lost, and a span would show the call if it ran and its tool leaves any."""
     run = shown.run
     if run.ended_before_calls:
         call.executed = False
@@ -151,6 +159,8 @@ def _weigh_last(call: DraftCall, shown: Shown, request: RequestedCall, *, is_han
     call.executed = "missing_anchor" in run.incomplete
     if call.executed or is_handoff or call.name in shown.names or _may_have_failed_the_run(call, run):
         call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
+    elif not all_have_spans and (request.turn in shown.begun or call.name in shown.without_span):
+        call.doubt_execution("its tool may leave no span, and the run may have gone on after the model asked for it")
     # The provider may run tools of its own, of which it alone knows the parameters, and answers when they have returned.
     elif request.model.finish == "other" and request.fit not in ("fits", "misfit"):
         call.doubt_execution("the model's answer holds it, and ended all the same")

@@ -1138,7 +1138,7 @@ def test_what_agno_tells_its_model_once_a_human_has_answered_may_be_no_result(an
     of_pay = [
         joined.calls[at].name for doubt in joined.doubts if doubt.name == "uncertain_execution" for at in doubt.calls
     ]
-    assert of_pay == ["pay"] * (answer == "no")
+    assert set(of_pay) == ({"pay"} if answer == "no" else set())
 
 
 def test_its_processor_for_strands_leaves_the_agents_name_where_it_was() -> None:

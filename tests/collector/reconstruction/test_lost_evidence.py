@@ -527,3 +527,32 @@ def test_a_call_that_no_answer_asked_for_tells_that_one_was_lost_with_other_call
         ("mail", 1, "span"),
         ("search", 1, "result"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        ([["pay", "look"]], ["(look)", "pay", "uncertain_execution"]),
+        ([["pay", "look"], ["look"]], ["(look)", "look", "pay", "uncertain_execution"]),
+        ([["pay"], ["look"]], ["(look)", "pay"]),
+    ],
+    ids=["beside a call that ran", "a tool known to leave no span", "a limit of turns"],
+)
+def test_a_call_asked_for_last_of_a_tool_that_leaves_no_spans_may_have_run(
+    turns: list[list[str]], expected: list[str]
+) -> None:
+    """The request that was told its result may be what was lost. Only the tool `pay` leaves spans."""
+    told = [user("go")]
+    spans = [agent_span()]
+    for turn, names in enumerate(turns):
+        calls = [(f"call_{turn}_{name}_0000", name, {"n": turn}) for name in names]
+        at, number = 100 * turn + 10, 10 * turn + 10
+        spans.append(model_span(calls, number, at=at, input_messages=told))
+        for call_id, name, arguments in calls:
+            if name == "pay":
+                spans.append(tool_span(name, arguments, number + 1, call_id=call_id, at=at + 20, status=1))
+        told = [*told, asked(*calls), *[result(call_id, "done") for call_id, _, _ in calls]]
+    run = run_of(*spans)
+    found = [doubt for doubt in doubts(run) if doubt != "unobserved_results"]
+    made = sorted(call.name if call.executed else f"({call.name})" for call in run.trajectory.calls)
+    assert made + found == expected
