@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from collector.checkpoints import checkpoint
+from collector.model.genai_span import GenAISpan
 from collector.payloads.history import calls_in_history
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import Arguments, parse_arguments
-from collector.reconstruction.drafts import RunSpans, by_start
+from collector.reconstruction.drafts import RunSpans, by_start, clock_of
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall, requested_calls
 
 
@@ -113,6 +116,26 @@ def _ids_in_conversation(run: RunSpans) -> list[str | None]:
     return [call.id for call in calls_in_history(run.anchor.history)]
 
 
+_Answer = tuple[int, int]
+"""A run, by ``id``, and which of its answers; -1 where only the execution of a call is known."""
+
+
+class _Known(NamedTuple):
+    """A call that a run has."""
+
+    answer: _Answer
+    arguments: Arguments
+    id: str | None
+    span: GenAISpan
+    """Its execution, or the request whose answer asked for it."""
+
+
+def _is_after(known: _Known, told: RequestedCall) -> bool:
+    """Whether a call was asked for when a model had been told of another, by one clock: it is not that one."""
+    is_later = known.span.start_ns > told.model.end_ns >= told.model.start_ns > 0
+    return is_later and not told.model.is_transcript and clock_of(known.span.resource) == clock_of(told.model.resource)
+
+
 class KnownCalls:
     """The calls that the models of a trace's runs requested or its spans show, so far as they identify a call."""
 
@@ -122,19 +145,46 @@ class KnownCalls:
         """The parents, by ``id``, of runs with calls that may be unrecorded, and nothing tells of which of its runs."""
         # Read on demand: it parses the arguments of all calls, and most traces never ask.
         self._ids: dict[str, set[int]] | None = None
-        self._named: dict[str, list[tuple[int, Arguments, str | None]]] = {}
+        self._named: dict[str, list[_Known]] = {}
+        self._sizes: Counter[_Answer] = Counter()
 
-    def has(self, request: RequestedCall, run: RunSpans) -> bool:
-        """Whether another run than ``run`` has it: by an id of its own, or among the first MAX_CANDIDATES of its name."""
-        by_id = self._by_id()  # reads `_named` too
-        if request.id is not None and len(request.id) >= MIN_ID and not by_id.get(request.id, set()) <= {id(run)}:
-            return True
-        return any(
-            owner != id(run)
-            and (arguments is None or arguments == request.arguments)
-            and (None in (call_id, request.id) or call_id == request.id)
-            for owner, arguments, call_id in self._named.get(request.name, ())[:MAX_CANDIDATES]
-        )
+    def without_others(self, told: Sequence[RequestedCall], run: RunSpans) -> list[RequestedCall]:
+        """Returns the calls that ``run`` was told of and no other run has: by an id of its own, or with all calls of its turn,
+        for which one answer asked.
+        """
+        others: set[int] = set()
+        turns: dict[int, list[RequestedCall]] = {}
+        for number, one in enumerate(told):
+            turns.setdefault(one.turn if one.turn >= 0 else -1 - number, []).append(one)
+        for of_turn in turns.values():
+            open_ones = [one for one in of_turn if one.execution is None]
+            is_of_other = bool(open_ones) and self._is_answer_of_other(of_turn, run)
+            others.update([id(one) for one in open_ones if is_of_other or self._has_id(one, run)])
+        return [one for one in told if id(one) not in others]
+
+    def _is_answer_of_other(self, turn: Sequence[RequestedCall], run: RunSpans) -> bool:
+        """Whether an answer of another run asked for these calls, and for no others where this run executed some of them."""
+        answers = self._answers(turn[0], run)
+        for one in turn[1:]:
+            answers &= self._answers(one, run)
+        is_executed = any(one.execution is not None for one in turn)
+        return any(not is_executed or self._sizes[answer] == len(turn) for answer in answers)
+
+    def _has_id(self, told: RequestedCall, run: RunSpans) -> bool:
+        """Whether another run has a call by an id of its own."""
+        return told.id is not None and len(told.id) >= MIN_ID and not self._by_id().get(told.id, set()) <= {id(run)}
+
+    def _answers(self, told: RequestedCall, run: RunSpans) -> set[_Answer]:
+        """Returns the answers of other runs that asked for such a call, among the first MAX_CANDIDATES of its name."""
+        self._by_id()  # reads `_named`
+        return {
+            known.answer
+            for known in self._named.get(told.name, ())[:MAX_CANDIDATES]
+            if known.answer[0] != id(run)
+            and (known.arguments is None or known.arguments == told.arguments)
+            and (None in (known.id, told.id) or known.id == told.id)
+            and not _is_after(known, told)
+        }
 
     def note_lacking(self) -> None:
         """Find runs that were told, by what they began with, of a call that no run has: one before them lacks it."""
@@ -165,10 +215,16 @@ class KnownCalls:
     def _read(self) -> dict[str, set[int]]:
         ids: dict[str, set[int]] = {}
         for run in self.runs:
-            calls = [(call.id, call.name, call.arguments) for call in requested_calls(sorted(run.models, key=by_start))]
-            calls += [(s[0].call_id, s[0].name or "", parse_arguments(s[0].arguments)[0]) for s in run.executions]
-            for call_id, name, arguments in calls:
-                if call_id is not None:
-                    ids.setdefault(call_id, set()).add(id(run))
-                self._named.setdefault(name, []).append((id(run), arguments, call_id))
+            owner = id(run)
+            requested = requested_calls(sorted(run.models, key=by_start))
+            calls = [(call.name, _Known((owner, call.turn), call.arguments, call.id, call.model)) for call in requested]
+            calls += [
+                (s[0].name or "", _Known((owner, -1), parse_arguments(s[0].arguments)[0], s[0].call_id, s[0]))
+                for s in run.executions
+            ]
+            for name, known in calls:
+                if known.id is not None:
+                    ids.setdefault(known.id, set()).add(owner)
+                self._named.setdefault(name, []).append(known)
+                self._sizes[known.answer] += 1
         return ids

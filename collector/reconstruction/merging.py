@@ -318,8 +318,7 @@ def _unrequested(
                     call.arguments = None
                 del matched[id(call)]
     match([call for call in calls if id(call) not in matched], found, run)
-    found = [one for one in found if one.execution is not None or not known.has(one, run)]
-    return _of_this_run(found, run, known)
+    return _of_this_run(known.without_others(found, run), run, known)
 
 
 def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -> list[RequestedCall]:

@@ -9,6 +9,7 @@ import pytest
 from collector.model.genai_span import Role
 from collector.model.span import Span
 from collector.reconstruction.drafts import RunSpans
+from collector.reconstruction.executions import merged_execution
 from collector.reconstruction.known_calls import CallIds, KnownCalls, Owners
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall, requested_calls
 from tests.builders import agent_span, genai_spans, model_span, result, tool_span
@@ -51,6 +52,11 @@ def exchange(*ids: str) -> list[dict[str, Any]]:
 def request_of(run_: RunSpans) -> RequestedCall:
     (request,) = requested_calls(run_.models)
     return request
+
+
+def is_of_another(own: RunSpans, *others: RunSpans) -> bool:
+    """Whether the call that a run was told of is one of these others."""
+    return not KnownCalls([*others, own]).without_others([request_of(own)], own)
 
 
 def test_the_ids_of_a_run_are_those_it_requested_executed_or_was_told_of() -> None:
@@ -128,15 +134,15 @@ def test_an_id_that_two_runs_requested_has_two_requesters() -> None:
 
 def test_a_call_is_of_another_run_by_its_id() -> None:
     own, other = requests("call_7Hq0Zk3"), executes("call_7Hq0Zk3", name="renamed", arguments={"n": 1})
-    assert KnownCalls([own, other]).has(request_of(own), own)
-    assert not KnownCalls([own, executes("b", name="renamed")]).has(request_of(own), own)
-    assert not KnownCalls([own]).has(request_of(own), own), "its own call is no other's"
+    assert is_of_another(own, other)
+    assert not is_of_another(own, executes("b", name="renamed"))
+    assert not is_of_another(own), "its own call is no other's"
 
 
 def test_an_id_that_numbers_the_calls_of_an_answer_tells_nothing_of_another_run() -> None:
     own = requests("call_0")
-    assert not KnownCalls([own, executes("call_0", arguments={"n": 1})]).has(request_of(own), own)
-    assert KnownCalls([own, executes("call_0", arguments={})]).has(request_of(own), own)
+    assert not is_of_another(own, executes("call_0", arguments={"n": 1}))
+    assert is_of_another(own, executes("call_0", arguments={}))
 
 
 @pytest.mark.parametrize(("arguments", "has"), [({"n": 1}, True), ({"n": 2}, False), (None, True)])
@@ -145,15 +151,15 @@ def test_a_call_without_an_id_is_of_another_run_by_its_name_and_arguments(
 ) -> None:
     own = run(model_span([(None, "pay", {"n": 1})]))
     other = run(tool_span("pay", arguments))
-    assert KnownCalls([own, other]).has(request_of(own), own) is has
-    assert not KnownCalls([own, run(tool_span("search", arguments))]).has(request_of(own), own)
+    assert is_of_another(own, other) is has
+    assert not is_of_another(own, run(tool_span("search", arguments)))
 
 
 @pytest.mark.parametrize(("call_id", "has"), [("b", False), ("", True)])
 def test_an_equal_call_with_an_id_of_its_own_is_another(call_id: str, has: bool) -> None:
     """Parallel workers make the same call each."""
     own = requests("a")
-    assert KnownCalls([own, executes(call_id, arguments={})]).has(request_of(own), own) is has
+    assert is_of_another(own, executes(call_id, arguments={})) is has
 
 
 def test_only_so_many_calls_of_a_name_are_compared() -> None:
@@ -161,7 +167,7 @@ def test_only_so_many_calls_of_a_name_are_compared() -> None:
         own = run(model_span([(None, "pay", {"n": 1})]))
         others = run(*(tool_span("pay", {"n": 2}, number) for number in range(10, 10 + before)))
         last = run(tool_span("pay", {"n": 1}, 5_000))
-        return KnownCalls([others, last, own]).has(request_of(own), own)
+        return is_of_another(own, others, last)
 
     assert [found(MAX_CANDIDATES - 1), found(MAX_CANDIDATES)] == [True, False]
 
@@ -170,7 +176,7 @@ def test_without_runs_nothing_is_known() -> None:
     own = requests("a")
     known = KnownCalls()
     known.note_lacking()
-    assert not known.has(request_of(own), own)
+    assert known.without_others([request_of(own)], own)
     assert known.lacking == set()
 
 
@@ -203,3 +209,33 @@ def test_an_id_that_many_runs_have_singles_out_none() -> None:
     runs = [requests("call_0") for _ in range(MAX_CANDIDATES + 1)]
     assert Owners(runs).of(CallIds(executes("call_0"))) == []
     assert len(Owners(runs[1:]).of(CallIds(executes("call_0")))) == MAX_CANDIDATES
+
+
+PAY: tuple[None, str, dict[str, Any]] = (None, "pay", {})
+LOOK: tuple[None, str, dict[str, Any]] = (None, "look", {})
+
+
+@pytest.mark.parametrize(
+    ("others", "are_of_another"),
+    [
+        ([run(model_span([PAY, LOOK]))], True),
+        ([run(model_span([PAY]), model_span([LOOK], 4, at=20))], False),
+        ([run(model_span([PAY])), run(model_span([LOOK], 4))], False),
+        ([run(model_span([PAY, LOOK], 4, at=60))], False),
+    ],
+    ids=["one answer", "two answers", "two runs", "asked for later"],
+)
+def test_the_calls_of_a_turn_are_those_of_one_answer(others: list[RunSpans], are_of_another: bool) -> None:
+    own = run(model_span([PAY, LOOK], 9, at=40))
+    turn = requested_calls(own.models)
+    assert KnownCalls([*others, own]).without_others(turn, own) == ([] if are_of_another else turn)
+
+
+def test_a_turn_of_which_the_run_executed_a_call_is_of_another_only_where_its_answer_is_the_same() -> None:
+    """As where a human approved a call that waited: the other ran before."""
+    own = run(tool_span("pay", {}, 8, at=30), model_span([(None, "pay", {}), (None, "pay", {})], 9, at=40))
+    turn = requested_calls(own.models)
+    turn[0].execution = merged_execution(own.executions[0])
+    same, longer = requests(None, None), requests(None, None, None)
+    assert len(KnownCalls([same, own]).without_others(turn, own)) == 1
+    assert len(KnownCalls([longer, own]).without_others(turn, own)) == 2

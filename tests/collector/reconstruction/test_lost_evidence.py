@@ -16,6 +16,7 @@ from tests.builders import (
     doubts,
     genai_spans,
     model_span,
+    other_doubts,
     result,
     run_of,
     runs_of,
@@ -556,3 +557,29 @@ def test_a_call_asked_for_last_of_a_tool_that_leaves_no_spans_may_have_run(
     found = [doubt for doubt in doubts(run) if doubt != "unobserved_results"]
     made = sorted(call.name if call.executed else f"({call.name})" for call in run.trajectory.calls)
     assert made + found == expected
+
+
+@pytest.mark.parametrize("began", [-500, 500], ids=["before", "after"])
+def test_a_call_of_a_lost_answer_is_not_that_of_another_agent_which_asked_for_an_equal_one_alone(began: int) -> None:
+    """Of the answer that asked for both, a later request tells. The other agent has nothing to do with it."""
+    told = [
+        user("go"),
+        asked((None, "find", {})),
+        result("", "found"),
+        asked((None, "look", {"n": 1}), (None, "pay", {"n": 1})),
+        result("", "seen"),
+        result("", "paid"),
+    ]
+    runs = runs_of(
+        span("POST /", 1, at=-900, lasting=2000),
+        agent_span("one", 2, 1, at=0, lasting=100),
+        model_span([(None, "find", {})], 8, 2, at=1, lasting=5),
+        tool_span("find", {}, 9, 2, at=10, lasting=5),
+        tool_span("pay", {"n": 1}, 3, 2, at=30, lasting=5),
+        model_span((), 4, 2, at=60, lasting=5, input_messages=told, attributes={"gen_ai.output.messages": "Done."}),
+        agent_span("other", 5, 1, at=began, lasting=100),
+        model_span([(None, "look", {"n": 1})], 6, 5, at=began + 10, lasting=5),
+        tool_span("look", {"n": 1}, 7, 5, at=began + 30, lasting=5),
+    )
+    found = {run.agent: (sorted(called(run)), other_doubts(run)) for run in runs}
+    assert found == {"one": (["find", "look", "pay"], ["unobserved_results"]), "other": (["look"], [])}
