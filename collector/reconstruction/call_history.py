@@ -155,9 +155,19 @@ class CallHistory:
     def _own_requests(
         self, model: GenAISpan, history: Sequence[HistoryCall], before: Iterable[RequestedCall]
     ) -> list[RequestedCall]:
-        """Returns what the model requested and was told of within one span, which then covers several requests."""
-        ids = {call.id for call in history} - {request.id for request in before} - {None}
-        return [request for request in self._requests if request.model is model and request.id in ids]
+        """Returns what the model requested and was told of within one span, which then covers several requests.
+
+        An id that a provider may use again proves that of the same words alone, and not where an earlier answer is unknown.
+        """
+        told = {call.id: call for call in history}
+        ids = told.keys() - {request.id for request in before} - {None}
+        own = [request for request in self._requests if request.model is model and request.id in ids] if ids else []
+        if all(request.id is not None and len(request.id) >= MIN_ID for request in own):
+            return own
+        earlier = self._models[: self._index[model.span_id]]
+        if any(one.output is None and not one.is_transcript for one in earlier):
+            return []
+        return [one for one in own if _is_same(one, told[one.id])]
 
     def _may_know(self, model: GenAISpan, other: GenAISpan) -> bool:
         """Whether a model may be told of what ``other`` requested: an earlier request, or one inside its own span.
@@ -354,6 +364,10 @@ def _complete(request: RequestedCall, told: HistoryCall) -> None:
     if told.ran_with is not None or (not request.arguments and request.arguments_text is None):
         arguments = told.arguments if told.ran_with is None else told.ran_with
         request.arguments, request.arguments_text = parse_arguments(arguments)
+
+
+def _is_same(request: RequestedCall, told: HistoryCall) -> bool:
+    return request.name == told.name and request.arguments in (None, {}, parse_arguments(told.arguments)[0])
 
 
 def _may_have(request: RequestedCall, status: ResultStatus | None) -> bool:

@@ -583,3 +583,26 @@ def test_a_call_of_a_lost_answer_is_not_that_of_another_agent_which_asked_for_an
     )
     found = {run.agent: (sorted(called(run)), other_doubts(run)) for run in runs}
     assert found == {"one": (["find", "look", "pay"], ["unobserved_results"]), "other": (["look"], [])}
+
+
+def test_an_id_used_again_is_not_that_of_a_call_which_an_answer_of_no_content_asked_for() -> None:
+    again = [user("go"), asked(("call_0", "pay", {})), result("call_0", "Error: declined")]
+    told = [*again, asked(("call_0", "pay", {})), result("call_0", "paid")]
+    run = run_of(
+        agent_span(),
+        model_span((), 2, at=1, lasting=5),
+        model_span([("call_0", "pay", {})], 3, at=20, lasting=5, input_messages=again),
+        model_span((), 4, at=40, lasting=5, input_messages=told, attributes={"gen_ai.output.messages": "Done."}),
+    )
+    assert [(call.name, call.status, call.step) for call in run.trajectory.calls] == [
+        ("pay", "error", 0),
+        ("pay", "ok", 1),
+    ]
+
+
+def test_what_a_request_was_told_is_not_of_the_call_that_it_asks_for_under_the_same_id() -> None:
+    """Each request of the conversation is a trace of its own."""
+    told = [user("go"), asked(("call_0", "look", {})), result("call_0", "seen")]
+    run = run_of(model_span([("call_0", "pay", {})], 2, 0, input_messages=told))
+    assert "other_traces" in doubts(run)
+    assert [(call.name, call.status) for call in run.trajectory.calls] == [("pay", "unset")]
