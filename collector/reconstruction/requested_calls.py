@@ -210,18 +210,28 @@ def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[Reques
             by_model.setdefault(call.model.span_id, []).append(call)
     by_id: dict[str, RequestedCall] = {}
     newest: list[RequestedCall] = []
+    is_unknown = False
     for model in models:
         # Results come before the model's own calls: its input cannot tell of its answer.
         if model.tool_results:
             calls: list[RequestedCall | None] = [by_id.get(result.call_id or "") for result in model.tool_results]
-            if all(found is None for found in calls):
+            if all(found is None for found in calls) and not (
+                is_unknown and _have_other_ids(model.tool_results, newest)
+            ):
                 calls = _last_with_last(model.tool_results, newest) or calls
             for found, result in zip(calls, model.tool_results, strict=True):
                 if found is not None:
                     found.result_status = result.status(found.name)
-        # An answer without calls does not hide those whose results are still to be told.
+        # An answer without calls does not hide those whose results are still to be told, one that is unknown may.
+        is_unknown = model.span_id not in by_model and (is_unknown or model.output is None)
         newest = by_model.get(model.span_id, newest)
         by_id.update({call.id: call for call in newest if call.id is not None})
+
+
+def _have_other_ids(results: Sequence[ToolResult], calls: Sequence[RequestedCall]) -> bool:
+    """Whether results and calls all have ids of one provider, which no two calls share."""
+    ids = [*[result.call_id for result in results], *[call.id for call in calls]]
+    return all(one is not None and len(one) >= MIN_ID for one in ids)
 
 
 def _last_with_last(

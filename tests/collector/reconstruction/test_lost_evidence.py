@@ -606,3 +606,20 @@ def test_what_a_request_was_told_is_not_of_the_call_that_it_asks_for_under_the_s
     run = run_of(model_span([("call_0", "pay", {})], 2, 0, input_messages=told))
     assert "other_traces" in doubts(run)
     assert [(call.name, call.status) for call in run.trajectory.calls] == [("pay", "unset")]
+
+
+def test_a_result_with_an_id_of_its_own_is_not_of_a_call_before_an_answer_that_is_unknown() -> None:
+    """The second answer, of no content, asked for the call that failed."""
+    first, second = ("call_7Hq0Zk3A", "pay", {"n": 1}), ("call_9Lm2Xw5B", "pay", {"n": 2})
+    before = [user("go"), asked(first), result(first[0], "paid")]
+    told = [*before, asked(second), result(second[0], "Error: declined")]
+    run = run_of(
+        agent_span(),
+        model_span([first], 2, at=1, lasting=5),
+        model_span((), 3, at=20, lasting=5),
+        model_span((), 4, at=40, lasting=5, input_messages=told, attributes={"gen_ai.output.messages": "Done."}),
+    )
+    assert [(call.id, call.status, call.step) for call in run.trajectory.calls] == [
+        (first[0], "ok", 0),
+        (second[0], "error", 1),
+    ]
