@@ -169,7 +169,12 @@ def likeness(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int,
     # What was exported twice has the same times. Else providers use ids again, and branches of a graph run at once.
     if not is_another and distance(one[0], other[0]):
         return None
-    return (not has_same_id, agreement or 0, distance(one[0], other[0]))
+    return (not has_same_id, agreement or 0, _has_failed(one) != _has_failed(other), distance(one[0], other[0]))
+
+
+def _has_failed(call: Iterable[GenAISpan]) -> bool:
+    """Whether a record tells of a failure: of equal calls at once, the other library's record of it most likely does, too."""
+    return any(span.status == "error" for span in call)
 
 
 def _doubtful(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int, ...] | None:

@@ -76,6 +76,17 @@ def test_equal_calls_at_once_are_as_many_as_one_instrumentation_records() -> Non
     assert called(run) == ["roll", "roll"]
 
 
+def test_of_equal_calls_at_once_a_failure_is_a_record_of_the_one_that_failed() -> None:
+    """The first library's span of the call that succeeded was lost."""
+    run = run_of(
+        agent_span(),
+        tool_span("pay", {"n": 1}, 2, at=10, lasting=50, status=2, call_id="c2"),
+        second_tool("pay", {"n": 1}, 3, 1, at=10.1, lasting=50, status=1),
+        second_tool("pay", {"n": 1}, 4, 1, at=10.1, lasting=50, status=2),
+    )
+    assert sorted(call.status for call in run.trajectory.calls) == ["error", "ok"]
+
+
 def test_equal_calls_of_one_instrumentation_are_two() -> None:
     assert called(
         run_of(agent_span(), tool_span("roll", {}, 2, at=10, lasting=50), tool_span("roll", {}, 3, at=10, lasting=50))
