@@ -28,6 +28,10 @@ _CALL_ID: Final = "langfuse.observation.metadata.tool_call_id"
 _TOOL_NAME: Final = "langfuse.observation.metadata.tool_name"
 _HAYSTACK_TOOL: Final = "langfuse.observation.metadata.haystack.tool.name"
 _HAYSTACK_ERROR: Final = "langfuse.observation.metadata.haystack.tool.error"
+_COLOR: Final = "langfuse.observation.metadata.color"
+"""That in which LangChain prints a tool, and nothing else: the callback of 3.0 to 3.3.1 gives observations no type."""
+_INPUTS: Final = "langfuse.observation.metadata.inputs"
+"""The arguments of a tool of LangChain's, whose input is their repr."""
 _UNTYPED: Final = ("span", None)  # Langfuse's own default
 _LANGCHAIN_AGENT: Final = "langfuse.observation.metadata.lc_agent_name"
 _INTEGRATION: Final = "langfuse.observation.metadata.ls_integration"
@@ -64,7 +68,9 @@ def _is_hook(span: Span) -> bool:
 
 
 def _is_tool(span: Span) -> bool:
-    """Whether an observation without a type is a tool's by its name."""
+    """Whether an observation without a type is a tool's: by its name, or by what LangChain says of its tools alone."""
+    if _COLOR in span.attributes:
+        return True
     tool = _text(span, _TOOL_NAME)
     return tool_in_span_name(span.name)[0] if tool is None else is_named_after(span.name, tool)
 
@@ -84,8 +90,10 @@ def _read_tool(span: Span) -> GenAISpan:
         or name_of(span.name)
     )
     genai_span.call_id = _text(span, _CALL_ID)
-    genai_span.arguments = UNREADABLE if is_summary(parse_any(get(_INPUT))) else keyword_arguments(get(_INPUT))
-    if get(_LEVEL) == "ERROR" or parse_any(get(_HAYSTACK_ERROR)) in (True, "true"):
+    given = (get(_INPUTS) if _COLOR in span.attributes else None) or get(_INPUT)
+    genai_span.arguments = UNREADABLE if is_summary(parse_any(given)) else keyword_arguments(given)
+    _read_level(genai_span, span)
+    if parse_any(get(_HAYSTACK_ERROR)) in (True, "true"):
         genai_span.status = "error"
     elif genai_span.status == "unset" and (flagged := flagged_failure(get(_OUTPUT))) is not None:
         genai_span.status, genai_span.refusal = "error", flagged.refusal
@@ -95,9 +103,16 @@ def _read_tool(span: Span) -> GenAISpan:
     return genai_span
 
 
+def _read_level(genai_span: GenAISpan, span: Span) -> None:
+    """Read a failure from the observation's level: before 3.6 the span of one that failed has no status."""
+    if span.attributes.get(_LEVEL) == "ERROR":
+        genai_span.status = "error"
+
+
 def _read_model(span: Span) -> GenAISpan:
     given = span.attributes.get(_INPUT)
     genai_span = model_span_of(span, NAME, span.attributes.get(_OUTPUT), given)
+    _read_level(genai_span, span)
     if genai_span.output is not None:  # its wrapper of OpenAI's client records the tools
         compare_with_offered(genai_span, tools_in_request(given))
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
@@ -110,6 +125,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     conversation_id = next((text for key in _CONVERSATION_IDS if (text := _text(span, key))), None)
     genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT), conversation_id)
     genai_span.name = genai_span.agent = name_of(span.name)
+    _read_level(genai_span, span)
     if role is Role.AGENT and _text(span, _NODE) == span.name != _text(span, _LANGCHAIN_AGENT):
         genai_span.note(identity="node")  # typed for the word "agent" in its name
     note_graph(genai_span, span, _text(span, _INTEGRATION))
@@ -122,8 +138,8 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"langfuse.observation.type",),
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LEVEL, _STATUS_MESSAGE, _CALL_ID, _TOOL_NAME, _HAYSTACK_TOOL, _HAYSTACK_ERROR, _LANGCHAIN_AGENT,
-        _INTEGRATION, _NODE, _TAGS, *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
+        _INPUT, _OUTPUT, _LEVEL, _STATUS_MESSAGE, _CALL_ID, _COLOR, _INPUTS, _TOOL_NAME, _HAYSTACK_TOOL, _HAYSTACK_ERROR,
+        _LANGCHAIN_AGENT, _INTEGRATION, _NODE, _TAGS, *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),
 )  # fmt: skip

@@ -204,3 +204,39 @@ def test_each_call_that_an_agent_of_langchain_for_js_asks_for_leaves_a_span() ->
     }
     run = run_of(lf("span", "travel", 1, lasting=90), lf("generation", "ChatOpenAI", 2, 1, at=5, attributes=request))
     assert (called(run), doubts(run)) == (["(pay)"], [])
+
+
+def test_tools_of_langchain_have_no_type_before_3_3() -> None:
+    """Nor do spans that failed have a status. An agent whose tool raises (`AgentExecutor`) leaves out the other calls."""
+    asked = [{"id": f"c{n}", "type": "tool_call", "name": "pay", "args": {"n": n}} for n in (1, 2)]
+    answer = {"langfuse.observation.output": json.dumps({"role": "assistant", "content": "", "tool_calls": asked})}
+    failed = {"langfuse.observation.level": "ERROR", "langfuse.observation.status_message": "no money on card"}
+    tool = {
+        INPUT: json.dumps("{'n': 1}"),
+        "langfuse.observation.metadata.color": '"green"',
+        "langfuse.observation.metadata.inputs": '{"n": 1}',
+    }
+    run = run_of(
+        lf("span", "AgentExecutor", 1, lasting=10),
+        lf("generation", "ChatOpenAI", 2, 1, at=5, attributes=answer),
+        lf("span", "pay", 3, 1, at=20, attributes=tool | failed),
+    )
+    assert {(call.arguments or {})["n"]: call.status if call.executed else None for call in run.trajectory.calls} == {
+        1: "error",
+        2: None,
+    }
+    assert doubts(run) == ["uncertain_execution", "unobserved_results"]
+
+
+def test_a_run_that_failed_may_have_done_so_with_its_last_call() -> None:
+    """LangGraph cancels a tool without a span for it. Before 3.6 the level alone says of a chain that it failed."""
+    asked = [{"id": "c1", "type": "tool_call", "name": "pay", "args": {"n": 1}}]
+    answer = {"langfuse.observation.output": json.dumps({"role": "assistant", "content": "", "tool_calls": asked})}
+    tool = {INPUT: json.dumps("{'n': 1}"), "langfuse.observation.metadata.color": '"green"'}
+    run = run_of(
+        lf("span", "shop", 1, lasting=90, attributes={"langfuse.observation.level": "ERROR"}),
+        lf("span", "get", 2, 1, at=2, attributes=tool),
+        lf("generation", "ChatOpenAI", 3, 1, at=5, attributes=answer),
+    )
+    assert called(run) == ["get", "(pay)"]
+    assert "uncertain_execution" in doubts(run)
