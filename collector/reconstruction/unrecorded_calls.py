@@ -48,8 +48,11 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     silent = [(model, later) for model, later in silent if model.span_id not in refused]
     if any(model.span_id in asking or model.span_id in unreadable for model, _ in silent):
         return True
-    if has_parts and not run.executions and any(model.tracing.extent == "some" for model, _ in silent):
-        return True
+    if has_parts and not run.executions:
+        # Another instrumentation may have recorded the whole answer, inside.
+        whole = {model.parent_span_id for model in models if model.tracing.extent != "some" and _is_recorded(model)}
+        if any(model.tracing.extent == "some" and model.span_id not in whole for model, _ in silent):
+            return True
     if has_failed and any(later is None and _is_cut_off(model, models) for model, later in silent):
         return True
     if is_complete or any(model.has_output or model.output is not None for model in models):
@@ -148,6 +151,10 @@ def _told_later(
         if model.finish == "tool_calls" or not model.has_output or model.span_id in unreadable:
             open_ones.append(model)
     return found
+
+
+def _is_recorded(model: GenAISpan) -> bool:
+    return model.has_output or model.finish != ""
 
 
 def _is_followed(model: GenAISpan, later: GenAISpan) -> bool:

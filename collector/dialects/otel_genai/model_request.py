@@ -59,6 +59,9 @@ _RETURNED: Final = "returnDirect"
 """The reason for which it ended if what a tool returned is the answer."""
 _ITERATION: Final = "tanstack.ai.iteration"
 """Of TanStack AI (0.58): its span of a request ends when the next begins, and its answer alone asked for the calls inside."""
+_LLAMA_INDEX: Final = "@traceloop/instrumentation-llamaindex"
+"""OpenLLMetry (0.27) has the text of LlamaIndex.TS's answers and never their calls. The reason for which one ended tells of
+these, but that is read where OpenAI's last chunk has it: not with the usage of tokens behind it, nor of other providers."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
@@ -111,6 +114,8 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
     """Whether a part of the answer was recorded, and perhaps not what it asked for."""
     if model.scope == _OPENLIT_OPENAI:
         return attributes.get(_API) == "responses" and attributes.get(_STREAMED) is False
+    if model.scope == _LLAMA_INDEX:
+        return not model.finish
     return model.scope == _GOOGLE and type(output) is str and _EMPTY.search(output) is not None
 
 

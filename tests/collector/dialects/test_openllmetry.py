@@ -614,3 +614,27 @@ def test_langchains_agents_run_no_call_whose_arguments_are_no_json(
         span("ChatOpenAI.chat", 2, 1, 5, attributes=attributes, scope=_LANGCHAIN),
     )
     assert (called(run), doubts(run)) == ([], expected)
+
+
+@pytest.mark.parametrize(
+    ("reason", "inner", "expected"),
+    [
+        ([], [], ["unrecorded_calls", "nothing_recorded"]),  # the usage of tokens was read in place of the reason
+        (["stop"], [], []),
+        (["tool_call"], [], ["unrecorded_calls"]),
+        ([], ["stop"], []),  # OpenAI's client was traced, too
+    ],
+)
+def test_an_answer_of_llama_index_in_javascript_lacks_its_calls(
+    reason: list[str], inner: list[str], expected: list[str]
+) -> None:
+    """OpenLLMetry 0.27 keeps the text of LlamaIndex.TS's answers alone."""
+    answer = [{"role": "assistant", "finish_reason": "", "parts": [{"type": "text", "content": "Let me look."}]}]
+    told = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(answer)}
+    attributes = {**told, "gen_ai.response.finish_reasons": reason} if reason else told
+    requests = [span("chat gpt", 2, 1, 5, 20, attributes=attributes, scope="@traceloop/instrumentation-llamaindex")]
+    if inner:
+        whole = {**told, "gen_ai.response.finish_reasons": inner}
+        requests.append(span("chat gpt", 3, 2, 6, 15, attributes=whole, scope="@traceloop/instrumentation-openai"))
+    run = run_of(span("POST /chat", 1, lasting=100), *requests)
+    assert (called(run), doubts(run)) == ([], expected)
