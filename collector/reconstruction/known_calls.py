@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from collector.checkpoints import checkpoint
@@ -148,16 +148,18 @@ class KnownCalls:
         self._named: dict[str, list[_Known]] = {}
         self._sizes: Counter[_Answer] = Counter()
 
-    def without_others(self, told: Sequence[RequestedCall], run: RunSpans) -> list[RequestedCall]:
+    def without_others(
+        self, told: Sequence[RequestedCall], run: RunSpans, own: Collection[str] = ()
+    ) -> list[RequestedCall]:
         """Returns the calls that ``run`` was told of and no other run has: by an id of its own, or with all calls of its turn,
-        for which one answer asked.
+        for which one answer asked. Those with an id of ``own`` are its own, whoever asked for them.
         """
         others: set[int] = set()
         turns: dict[int, list[RequestedCall]] = {}
         for number, one in enumerate(told):
             turns.setdefault(one.turn if one.turn >= 0 else -1 - number, []).append(one)
         for of_turn in turns.values():
-            open_ones = [one for one in of_turn if one.execution is None]
+            open_ones = [one for one in of_turn if one.execution is None and one.id not in own]
             is_of_other = bool(open_ones) and self._is_answer_of_other(of_turn, run)
             others.update([id(one) for one in open_ones if is_of_other or self._has_id(one, run)])
         return [one for one in told if id(one) not in others]

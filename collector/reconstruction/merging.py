@@ -318,7 +318,16 @@ def _unrequested(
                     call.arguments = None
                 del matched[id(call)]
     match([call for call in calls if id(call) not in matched], found, run)
-    return _of_this_run(known.without_others(found, run), run, known)
+    return _of_this_run(known.without_others(found, run, _waited(run) if found else ()), run, known)
+
+
+def _waited(run: RunSpans) -> set[str]:
+    """Returns the ids of the calls for which a run of Vercel's AI SDK began with an answer of a human: where they have a
+    result later, they are this run's, whoever asked for them (LegacyOpenTelemetry of version 7 has no span of them)."""
+    anchor = run.anchor
+    if anchor is None or run.parent is not None or anchor.dialect != "ai_sdk" or not is_approval(anchor.user_input):
+        return set()
+    return {call.id for call in calls_in_history(anchor.user_input) if call.status is None and call.id is not None}
 
 
 def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -> list[RequestedCall]:
@@ -348,8 +357,7 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     elif anchor is not None and first.parent_span_id and anchor.user_input:
         if not any(call.status is not None for call in given):
             return found  # the run began with the user's message
-        # Those that waited for a human then, and have a result now, are this run's (LegacyOpenTelemetry of Vercel's AI SDK 7).
-        waited = {call.id for call in given if call.status is None and anchor.dialect == "ai_sdk"} - {None}
+        waited = _waited(run)
         earlier = [one for one in earlier if one.id not in waited]
     elif first.parent_span_id or len(known.runs) > 1 or covers_requests(first, run.models):
         known.lacking.add(id(run.parent))  # after a handoff both agents are told the same

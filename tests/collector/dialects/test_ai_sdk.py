@@ -147,6 +147,28 @@ def test_an_approved_call_that_leaves_no_span_is_one_of_the_run_that_made_it() -
     assert doubts(run) == ["unobserved_results"]
 
 
+def test_so_is_one_that_another_run_of_the_trace_asked_for() -> None:
+    """LegacyOpenTelemetry of release 7, where one request of the application asks the human and goes on."""
+    call = {"type": "tool-call", "toolCallId": "call_0000000001", "toolName": "pay", "input": {"sum": 7}}
+    request = {"type": "tool-approval-request", "toolCallId": "call_0000000001"}
+    output = {"type": "text", "value": "paid"}
+    before = [{"role": "user", "content": "pay"}, {"role": "assistant", "content": [call, request]}]
+    approved = {"role": "tool", "content": [{"type": "tool-approval-response", "approved": True}]}
+    result = {"type": "tool-result", "toolCallId": "call_0000000001", "toolName": "pay", "output": output}
+    told = [*before, {"role": "tool", "content": [result]}]
+    asked = {"ai.response.toolCalls": json.dumps([call]), "gen_ai.response.finish_reasons": ["tool-calls"]}
+    runs = runs_of(
+        span("POST /chat", 1, lasting=100),
+        ai("ai.generateText", 2, 1, 1, 20, attributes={"ai.prompt": json.dumps({"messages": before[:1]})}),
+        ai("ai.generateText.doGenerate", 3, 2, 2, attributes=asked),
+        ai("ai.generateText", 4, 1, 30, 50, attributes={"ai.prompt": json.dumps({"messages": [*before, approved]})}),
+        ai("ai.generateText.doGenerate", 5, 4, 40, attributes={
+            "ai.prompt.messages": json.dumps(told), "ai.response.text": "Paid.",
+        }),
+    )  # fmt: skip
+    assert [(called(run), doubts(run)) for run in runs] == [(["(pay)"], []), (["pay"], ["unobserved_results"])]
+
+
 def test_so_is_one_whose_sibling_ran_before_the_approval() -> None:
     """LegacyOpenTelemetry of release 7."""
     looked = {"type": "tool-call", "toolCallId": "c0", "toolName": "look", "input": {}}
