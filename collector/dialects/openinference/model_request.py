@@ -23,6 +23,7 @@ _ANSWERED: Final = "llm.output_messages.0.message.role"
 _CONVERSATION: Final = "llm.input_messages."
 _OF_LOOP: Final = "message.tool_calls."
 _PARAMETERS: Final = "llm.invocation_parameters"
+_REASON: Final = "llm.finish_reason"
 _AUTOMATIC: Final = "automatic_function_calling_history"
 _AUTOMATIC_CALLS: Final = re.compile(rf'"{_AUTOMATIC}": ?\[(?=\{{)')
 """In the output of google-genai, which calls tools and its model again until none is requested."""
@@ -46,6 +47,8 @@ _WITHOUT_EMPTY: Final = (LANGCHAIN, _GOOGLE)
 _INVALID: Final = re.compile(r'"invalid_tool_calls": ?\[\{')
 """LangChain: its answer has calls whose arguments are no JSON. It runs none of these, and no attribute has them."""
 _TO_INVALID: Final[tuple[str | int, ...]] = ("generations", 0, 0, "message", "kwargs", "invalid_tool_calls")
+_AGENTS_JS: Final = "@arizeai/openinference-instrumentation-openai-agents"
+"""It has the status of an answer of the Responses API for its reason: `stop`, also where the answer asks for calls (0.2)."""
 _HIDDEN: Final = "__REDACTED__"
 """In the place of an answer that is not to be recorded (`OPENINFERENCE_HIDE_OUTPUTS`)."""
 _STRANDS: Final = "strands"  # how the scopes of its own spans begin
@@ -82,6 +85,8 @@ def read_model(span: Span) -> GenAISpan | None:
     genai_span.has_output = genai_span.has_output or (bool(output) and output != _HIDDEN)
     if calls is not None and names_tool_to_call(get(_PARAMETERS)):
         genai_span.finish = "other"  # as OpenAI has it
+    elif calls is not None and span.scope.name == _AGENTS_JS and get(_REASON) == "stop":
+        genai_span.finish = "tool_calls"
     if not genai_span.has_output and span.scope.name == _GOOGLE:
         genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
     is_asking = requests_action(output) or (type(output) is str and _CALLS_IN_TEXT.search(output) is not None)

@@ -33,6 +33,7 @@ KIND = "openinference.span.kind"
 
 
 oi = partial(span_of_kind, KIND)
+_AGENTS_JS = "@arizeai/openinference-instrumentation-openai-agents"
 
 
 @pytest.mark.parametrize(
@@ -1361,3 +1362,20 @@ def test_crewai_tells_of_a_failure_in_place_of_a_result(output: str, expected: s
     call = oi("TOOL", "pay._use", 2, 1, 10, attributes=attributes, scope=scope, status=1)
     run = run_of(oi("AGENT", "travel._execute_core", 1, lasting=100), call)
     assert [(c.status, c.executed, doubts(run)) for c in run.trajectory.calls] == [(expected, True, [])]
+
+
+def test_a_completed_answer_of_the_responses_api_may_ask_for_calls() -> None:
+    """@arizeai/openinference-instrumentation-openai-agents 0.2 has `stop` for each, so nothing says who runs its calls."""
+    call = "llm.output_messages.{}.message.tool_calls.0.tool_call."
+    answer = {"llm.finish_reason": "stop", "output.value": "{}", "input.value": "[]"}
+    for n, name in enumerate(["pay", "refund"]):
+        of = call.format(n)
+        answer |= {of + "id": f"call_000000000{n}", of + "function.name": name, of + "function.arguments": "{}"}
+    run = run_of(
+        oi("AGENT", "Helper", 1, lasting=100, scope=_AGENTS_JS),
+        oi("LLM", "response", 2, 1, 5, scope=_AGENTS_JS, attributes=answer),
+        oi("TOOL", "pay", 3, 1, 20, scope=_AGENTS_JS, attributes={
+            "tool.name": "pay", "input.value": "{}", "output.value": "paid",
+        }),
+    )  # fmt: skip
+    assert (sorted(called(run)), doubts(run)) == (["(refund)", "pay"], [])
