@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AGENT, GenAISpan
-from collector.payloads.history import calls_in_history
 from collector.payloads.tool_results import may_contain_results
-from collector.payloads.user_input import is_answered, is_approval, resumes_run
+from collector.payloads.user_input import is_approval
 from collector.reconstruction.call_history import CallHistory
 from collector.reconstruction.calls_without_span import (
     accept_repeated,
@@ -24,15 +23,15 @@ from collector.reconstruction.calls_without_span import (
     requested_in_transcript,
 )
 from collector.reconstruction.dispatchers import without_dispatchers
-from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
+from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.duplicate_calls import UNSURE, without_steps
+from collector.reconstruction.earlier_calls import calls_of_this_run, waited
 from collector.reconstruction.executions import doubt_unparsed, merged_execution
-from collector.reconstruction.known_calls import KnownCalls, begins_with_results
+from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, assign_responses, match
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
     RequestedCall,
-    covers_requests,
     in_causal_order,
     requested_calls,
     were_asked_at_once,
@@ -318,74 +317,8 @@ def _unrequested(
                     call.arguments = None
                 del matched[id(call)]
     match([call for call in calls if id(call) not in matched], found, run)
-    return _of_this_run(known.without_others(found, run, _waited(run) if found else ()), run, known)
-
-
-def _waited(run: RunSpans) -> set[str]:
-    """Returns the ids of the calls for which a run of Vercel's AI SDK began with an answer of a human: where they have a
-    result later, they are this run's, whoever asked for them (LegacyOpenTelemetry of version 7 has no span of them)."""
-    anchor = run.anchor
-    if anchor is None or run.parent is not None or anchor.dialect != "ai_sdk" or not is_approval(anchor.user_input):
-        return set()
-    return {call.id for call in calls_in_history(anchor.user_input) if call.status is None and call.id is not None}
-
-
-def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -> list[RequestedCall]:
-    """Returns ``found`` without calls that were made before the run, which its first recorded request tells of as well.
-
-    Where nothing tells whether they were, calls of the run may be unrecorded.
-    """
-    first = min([request.model for request in found], key=by_start, default=None)
-    if first is None:
-        return found
-    if first.is_transcript:
-        return _without_given(found, run)
-    anchor = run.anchor if run.parent is None else None
-    if (run.anchor is not None and run.anchor.tracing.extent == "resumed") or is_answered(first.history):
-        return _answered_by_a_human(found, run)
-    given = calls_in_history(anchor.user_input) if anchor is not None and anchor.user_input else []
-    earlier = [one for one in found if one.model is first and one.execution is None]
-    opening = min(run.models, key=by_start)
-    if by_start(opening) < by_start(first):  # its own input may have been dropped, as a later one repeats it
-        told = {call.id for call in given if call.status is not None} - {None}
-        earlier = [one for one in earlier if one.id in told]
-    if not earlier:
-        return found
-    is_resumed = anchor is not None and resumes_run(anchor.user_input)
-    if is_resumed or any(spans[0].start_ns < opening.start_ns for spans in run.executions):
-        run.is_continued = True  # a human has answered; it may begin with a call that an earlier trace asked for
-    elif anchor is not None and first.parent_span_id and anchor.user_input:
-        if not any(call.status is not None for call in given):
-            return found  # the run began with the user's message
-        waited = _waited(run)
-        earlier = [one for one in earlier if one.id not in waited]
-    elif first.parent_span_id or len(known.runs) > 1 or covers_requests(first, run.models):
-        known.lacking.add(id(run.parent))  # after a handoff both agents are told the same
-    elif not first.parent_span_id:
-        run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
-    return [one for one in found if one not in earlier]
-
-
-def _without_given(found: list[RequestedCall], run: RunSpans) -> list[RequestedCall]:
-    """Returns ``found``, which the agent's own conversation holds, without the calls with which that began."""
-    if run.anchor is None or not begins_with_results(run):
-        return found
-    given = Counter((call.id, call.name) for call in calls_in_history(run.anchor.user_input))
-    own: list[RequestedCall] = []
-    for one in found:
-        if given[one.id, one.name] > 0:
-            given[one.id, one.name] -= 1
-        else:
-            own.append(one)
-    return own
-
-
-def _answered_by_a_human(found: list[RequestedCall], run: RunSpans) -> list[RequestedCall]:
-    """Returns ``found``, in doubt: a human may have let each run in an earlier trace, done it elsewhere, or denied it."""
-    for request in found:
-        if request.execution is None and request.result_status != "refused":
-            request.result_status, run.is_continued = "unclear", True
-    return found
+    found = known.without_others(found, run, waited(run) if found else ())
+    return calls_of_this_run(found, run, known)
 
 
 def _goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:

@@ -94,8 +94,7 @@ def read_model(span: Span) -> GenAISpan | None:
         genai_span.output, genai_span.finish = get(_TEXT), "tool_calls"
     genai_span.agent = find_text(LANGCHAIN_AGENT, get(METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
-    if genai_span.scope.startswith(_STRANDS):
-        genai_span.note(outcome="hooked")
+    genai_span.note(outcome="hooked" if genai_span.scope.startswith(_STRANDS) else "")
     if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:
         _read_loop(genai_span, span, output)
     elif span.scope.name == _GOOGLE and any(key.startswith(_OF_LOOP) for key in span.attributes):

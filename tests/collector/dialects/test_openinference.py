@@ -1364,6 +1364,36 @@ def test_crewai_tells_of_a_failure_in_place_of_a_result(output: str, expected: s
     assert [(c.status, c.executed, doubts(run)) for c in run.trajectory.calls] == [(expected, True, [])]
 
 
+@pytest.mark.parametrize(("at", "found"), [(1, "earlier"), (5, "at once"), (5, "unknown answer")])
+def test_what_ran_before_a_human_answered_the_agents_sdk_for_javascript_is_none_of_the_run_that_goes_on(
+    at: float, found: str
+) -> None:
+    """The state of a run that waited was read in another process: the approved call runs first. Clocks tick once in a
+    millisecond, and of inputs that repeat each other a trace keeps the longest, so the first request has none here."""
+    asked = [
+        {"id": f"call_000000000{n}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for n, name in enumerate(["pay", "refund", "look"])
+    ]
+    told: list[dict[str, Any]] = [{"role": "user", "content": "go"}, {"role": "assistant", "tool_calls": asked[:2]}]
+    told += [{"role": "tool", "tool_call_id": one["id"], "content": "done"} for one in asked[:2]]
+    told += [{"role": "assistant", "tool_calls": asked[2:]}]
+    told += [{"role": "tool", "tool_call_id": asked[2]["id"], "content": "done"}]
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call."
+    look = {call + "id": asked[2]["id"], call + "function.name": "look", call + "function.arguments": "{}"}
+    last = {"input.value": json.dumps(told), "output.value": "[{}]"}
+    if found != "unknown answer":
+        last["llm.finish_reason"] = "stop"
+    run = run_of(
+        oi("AGENT", "Helper", 1, lasting=100, scope=_AGENTS_JS),
+        oi("TOOL", "refund", 2, 1, at, 1, scope=_AGENTS_JS, attributes={"tool.name": "refund", "input.value": "{}"}),
+        oi("LLM", "generation", 3, 1, 5, scope=_AGENTS_JS, attributes={**look, "llm.finish_reason": "tool_calls"}),
+        oi("TOOL", "look", 4, 1, 20, scope=_AGENTS_JS, attributes={"tool.name": "look", "input.value": "{}"}),
+        oi("LLM", "generation", 5, 1, 40, scope=_AGENTS_JS, attributes=last),
+    )
+    is_known = found != "unknown answer"
+    assert ("pay" in called(run), "other_traces" in doubts(run)) == (not is_known, is_known)
+
+
 def test_a_completed_answer_of_the_responses_api_may_ask_for_calls() -> None:
     """@arizeai/openinference-instrumentation-openai-agents 0.2 has `stop` for each, so nothing says who runs its calls."""
     call = "llm.output_messages.{}.message.tool_calls.0.tool_call."
