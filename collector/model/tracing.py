@@ -43,10 +43,11 @@ MODEL  memory   it is no request, but stores the conversation so far, or holds a
        nested   if it asked for calls, it may hold the request that tells their results
        around   it lasts until the calls have ended that its answer asked for, and no others are inside
 """
-TracedCalls = Literal["", "all", "named", "succeeded"]
+TracedCalls = Literal["", "all", "tools", "named", "succeeded"]
 """Which calls leave spans, of those that run inside an AGENT or OTHER, or that the answer of a MODEL asked for.
 
 all        each of them
+tools      AGENT: each of a tool, and not what hands over to another agent
 named      each of them, and one that fails a nameless one
 succeeded  TOOL: none that fails
 """

@@ -33,6 +33,7 @@ class Shown:
         """Whether a call that fails leaves no span."""
         self.awaited = _awaited_turn(run, requests)
         """The turn with the call for which the run waits when it ends: none of its calls ran without a span."""
+        self.are_tools_traced = run.anchor is not None and run.anchor.tracing.traced_calls == "tools"
         self.begun = {request.turn for request in requests if request.execution is not None}
         """The turns of which a span shows that a call ran."""
         self.without_span: set[str] = set()
@@ -159,7 +160,11 @@ def _weigh_last(
     call.executed = "missing_anchor" in run.incomplete
     if call.executed or is_handoff or call.name in shown.names or _may_have_failed_the_run(call, run):
         call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
-    elif not all_have_spans and (request.turn in shown.begun or call.name in shown.without_span):
+    elif (
+        not all_have_spans
+        and not shown.are_tools_traced
+        and (request.turn in shown.begun or call.name in shown.without_span)
+    ):
         call.doubt_execution("its tool may leave no span, and the run may have gone on after the model asked for it")
     # The provider may run tools of its own, of which it alone knows the parameters, and answers when they have returned.
     elif request.model.finish == "other" and request.fit not in ("fits", "misfit"):

@@ -29,6 +29,7 @@ from collector.model.from_span import context_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph
 from collector.model.span import Span
+from collector.model.tracing import TracedCalls
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.text_calls import ACTION_INPUT
 from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
@@ -67,8 +68,12 @@ _STEP: Final = "agent_step"
 """The operation of Vercel's AI SDK for a turn of an agent, which the processor for it takes for a request to a model."""
 _TASK: Final = "execute_task "
 """Begins the name of a node of LangGraph under OpenLLMetry (0.62), which the processor for it calls a tool (0.1.23)."""
-_HOOKED: Final = (CLAUDE, "@arizeai/openinference-instrumentation-claude-agent-sdk")
-"""Scopes for Claude's Agent SDK: they record no requests to models, and each call by a hook."""
+_TRACED_CALLS: Final[dict[str, TracedCalls]] = {
+    CLAUDE: "all", "@arizeai/openinference-instrumentation-claude-agent-sdk": "all",
+    "openinference.instrumentation.agno": "all",
+    "openinference.instrumentation.openai_agents": "tools", "@arizeai/openinference-instrumentation-openai-agents": "tools",
+}  # fmt: skip
+"""Scopes for agents of which it is known which calls leave spans. Those for Claude's Agent SDK record no requests to models."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -112,8 +117,7 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span.name = first_name(span.attributes, (_AGENT_NAME, semconv.AGENT_NAME)) or genai_span.agent
     if _RESUMED.search(span.name) is not None:
         genai_span.note(extent="resumed")
-    elif genai_span.scope in _HOOKED:
-        genai_span.note(traced_calls="all")
+    genai_span.note(traced_calls=_TRACED_CALLS.get(genai_span.scope, ""))
     if genai_span.agent != span.name and type(metadata := span.attributes.get(METADATA)) is str and _NODE in metadata:
         genai_span.note(identity="node")  # called an agent for its name
     if genai_span.name is None:
