@@ -221,6 +221,7 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
         elif isinstance(value, Mapping):
             failed = failed or value.get("is_error") is True or value.get("isError") is True
             failed = failed or value.get("status") in _FAILED or bool(value.get("error"))
+            failed = failed or value.get("tool_call_error") is True  # Agno 2
             failed = failed or value.get("type") in ("error-text", "error-json")  # Vercel AI SDK
             failed = failed or value.keys() == _EXCEPTION
             if value.get("status") in _FAILED_OR_ANSWERED:

@@ -90,7 +90,9 @@ def calls_without_span(
             is_open = made.status == "error" or made.is_silent or made.evidence == ONLY_ATTRIBUTES
             _apply_fit(made, request.fit)
             status = history.status(request) if is_open else request.result_status
-            if (
+            if made.is_silent and status in (None, "ok") and request.model.tracing.outcome == "lossy":
+                status = "open"  # nor do the messages mark which results are failures
+            elif (
                 status is None
                 and made.is_silent
                 and _is_told_of_no_failure(models, _following(models, starts, request.model))

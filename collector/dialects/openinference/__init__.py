@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from collector.dialects.openinference import model_request, tool_call
+from collector.dialects.openinference import agno, model_request, tool_call
 from collector.dialects.openinference.common import (
     CLAUDE,
     INPUT,
@@ -70,7 +70,6 @@ _TASK: Final = "execute_task "
 """Begins the name of a node of LangGraph under OpenLLMetry (0.62), which the processor for it calls a tool (0.1.23)."""
 _TRACED_CALLS: Final[dict[str, TracedCalls]] = {
     CLAUDE: "all", "@arizeai/openinference-instrumentation-claude-agent-sdk": "all",
-    "openinference.instrumentation.agno": "all",
     "openinference.instrumentation.openai_agents": "tools", "@arizeai/openinference-instrumentation-openai-agents": "tools",
 }  # fmt: skip
 """Scopes for agents of which it is known which calls leave spans. Those for Claude's Agent SDK record no requests to models."""
@@ -118,6 +117,8 @@ def _read_agent(span: Span) -> GenAISpan:
     if _RESUMED.search(span.name) is not None:
         genai_span.note(extent="resumed")
     genai_span.note(traced_calls=_TRACED_CALLS.get(genai_span.scope, ""))
+    if genai_span.scope == agno.SCOPE:
+        agno.note_traced_calls(genai_span, span)
     if genai_span.agent != span.name and type(metadata := span.attributes.get(METADATA)) is str and _NODE in metadata:
         genai_span.note(identity="node")  # called an agent for its name
     if genai_span.name is None:

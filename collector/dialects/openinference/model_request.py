@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from collector.dialects.openinference import agno
 from collector.dialects.openinference.common import INPUT, LANGCHAIN, LANGCHAIN_AGENT, METADATA, NAME, OUTPUT
 from collector.model import semconv
 from collector.model.from_span import model_span_of
@@ -75,11 +76,8 @@ def read_model(span: Span) -> GenAISpan | None:
     if span.scope.name == _ADK_SCOPE and span.name.startswith(_ADK_AGENT):
         return _read_requests_of_adk(span, output)
     calls: object = _calls_in_answer(span.attributes, output, span.scope.name)
-    if calls is None and type(output) is str and any(marker in output for marker in _CALLS_IN_OUTPUT):
-        calls = output
-    if calls is None and span.scope.name == _DSPY and type(text := get(_TEXT)) is str:
-        field = _CALLS_IN_FIELD.search(text, 0, MAX_TEXT)
-        calls = None if field is None else field[1]
+    if calls is None:
+        calls = _calls_elsewhere(span, output)
     genai_span = model_span_of(span, NAME, calls, given)
     # An answer without calls is in `output.value` alone. It was captured all the same.
     genai_span.has_output = genai_span.has_output or (bool(output) and output != _HIDDEN)
@@ -98,10 +96,23 @@ def read_model(span: Span) -> GenAISpan | None:
     if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:
         _read_loop(genai_span, span, output)
     elif span.scope.name == _GOOGLE and any(key.startswith(_OF_LOOP) for key in span.attributes):
-        genai_span.note(
-            extent="turns"
-        )  # what tells the turns of these calls was not recorded, or is too long to be read
+        # What tells the turns of these calls was not recorded, or is too long to be read.
+        genai_span.note(extent="turns")
+    elif span.scope.name == agno.SCOPE:
+        agno.note_unmarked_failures(genai_span, span)
     return genai_span
+
+
+def _calls_elsewhere(span: Span, output: object) -> object:
+    """Returns the calls of an answer that only its text, or what the framework made of it, tells; None if there are none."""
+    if type(output) is str and any(marker in output for marker in _CALLS_IN_OUTPUT):
+        return output
+    if span.scope.name == agno.SCOPE:
+        return agno.calls_in_output(output)
+    if span.scope.name == _DSPY and type(text := span.attributes.get(_TEXT)) is str:
+        field = _CALLS_IN_FIELD.search(text, 0, MAX_TEXT)
+        return None if field is None else field[1]
+    return None
 
 
 def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) -> str | list[dict[str, Any]] | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from collector.dialects.openinference import agno
 from collector.dialects.openinference.common import (
     CLAUDE,
     INPUT,
@@ -99,6 +100,8 @@ def read_tool(span: Span) -> GenAISpan:
         doubt_start(genai_span)
     if genai_span.scope == CLAUDE and not span.status_message.startswith(_EXIT_CODE):
         doubt_failure(genai_span)
+    if genai_span.scope == agno.SCOPE:
+        agno.note_lost_failures(genai_span, span)
     return genai_span
 
 

@@ -1,0 +1,85 @@
+"""Agno under releases of OpenInference's instrumentation that leave out which calls failed."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+
+from collector.model.span import Scope, Span
+from tests.builders import called, doubts, run_of, span_of_kind
+
+kind = partial(span_of_kind, "openinference.span.kind", scope="openinference.instrumentation.agno", status=1)
+CALLS = [
+    {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": '{"n": 1}'}}
+    for number, name in enumerate(("get", "pay"))
+]
+
+
+def of(release: str, *spans: Span) -> list[Span]:
+    for span in spans:
+        span.scope = Scope(span.scope.name, release)
+    return list(spans)
+
+
+def request(number: int, at: float, messages: Any, answer: Any) -> Span:
+    attributes = {"input.value": json.dumps({"messages": messages}), "output.value": json.dumps(answer)}
+    return kind("LLM", "OpenAIChat.invoke", number, 1, at, attributes=attributes)
+
+
+def tool(name: str, number: int, at: float, output: str) -> Span:
+    attributes = {"tool.name": name, "input.value": '{"n": 1}', "tool.parameters": '{"n": 1}', "output.value": output}
+    return kind("TOOL", name, number, 1, at, attributes=attributes)
+
+
+def told(*results: dict[str, Any]) -> list[dict[str, Any]]:
+    asked = {"role": "assistant", "tool_calls": CALLS}
+    results = tuple({"role": "tool", "tool_call_id": f"c{number}", **result} for number, result in enumerate(results))
+    return [{"role": "user", "content": "Go"}, asked, *results]
+
+
+AGENT = kind("AGENT", "shop.run", 1, lasting=100, attributes={"agno.agent": "shop"})
+ASKING = {"role": "assistant", "tool_calls": CALLS}
+DONE = [{"role": "assistant", "content": "Done."}]
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"), [("0.1.8", ["uncertain_execution", "unobserved_results"]), ("0.1.9", []), ("1.0", [])]
+)
+def test_a_tool_without_a_result_may_have_failed_before_0_1_9(release: str, expected: list[str]) -> None:
+    """Also one that Agno refused. What the model is told of either is a text, and nothing says that it is no result."""
+    results = told({"content": "fine"}, {"content": "no money on card"})
+    run = run_of(
+        *of(
+            release,
+            AGENT,
+            request(2, 1, [], ASKING),
+            tool("get", 3, 20, "fine"),
+            tool("pay", 4, 40, "None"),
+            request(5, 60, results, DONE),
+        )
+    )
+    assert (called(run), doubts(run)) == (["get", "pay"], expected)
+
+
+@pytest.mark.parametrize(
+    ("pay", "status", "expected"),
+    [
+        ({"content": "no money on card", "tool_call_error": True}, "error", []),
+        ({"content": "no money on card"}, "unset", ["unobserved_results"]),
+    ],
+)
+def test_a_call_that_failed_has_no_span_before_0_1_28(pay: Any, status: str, expected: list[str]) -> None:
+    results = told({"content": "fine", **({"tool_call_error": False} if not expected else {})}, pay)
+    # Streamed: the first piece of an answer has no arguments.
+    empty = [{**call, "function": {"name": call["function"]["name"], "arguments": ""}} for call in CALLS]  # type: ignore[index]
+    answer = {"messages": [{"role": "assistant", "tool_calls": empty}]}
+    run = run_of(
+        *of("0.1.25", AGENT, request(2, 1, [], answer), tool("get", 3, 20, "fine"), request(5, 60, results, DONE)),
+    )
+    assert sorted((call.name, call.status, call.arguments) for call in run.trajectory.calls if call.name == "pay") == [
+        ("pay", status, {"n": 1})
+    ]
+    assert doubts(run) == expected
