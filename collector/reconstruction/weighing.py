@@ -180,8 +180,8 @@ def _weigh_without_result(call: DraftCall, shown: Shown, request: RequestedCall,
     elif shown.is_lossy:
         call.executed = request.result_status == "error" or call.name in shown.names
         call.status = "error"  # if it ran: that is why there is no span
-        if not call.executed:
-            call.doubt_execution("no span shows it, nor any other call of its tool")
+        if request.result_status != "error":
+            call.doubt_execution("no span shows it, and only calls that fail, or never run, leave none")
     else:
         call.executed = False
         call.doubt_execution("its span was not seen, nor its result")

@@ -83,3 +83,21 @@ def test_a_call_that_failed_has_no_span_before_0_1_28(pay: Any, status: str, exp
         ("pay", status, {"n": 1})
     ]
     assert doubts(run) == expected
+
+
+def test_a_call_of_which_nothing_was_told_may_have_been_refused() -> None:
+    """Agno's limit of calls is reached, and the span of the next request lacks its input: the SDK dropped it."""
+    again = {"role": "assistant", "tool_calls": [{**CALLS[1], "id": "c2"}]}
+    last = kind("LLM", "OpenAIChat.invoke", 7, 1, 80, attributes={"output.value": json.dumps(DONE)})
+    run = run_of(
+        *of(
+            "0.1.25",
+            AGENT,
+            request(2, 1, [], ASKING),
+            tool("get", 3, 20, "fine"),
+            tool("pay", 4, 40, "paid"),
+            request(5, 60, told({"content": "fine"}, {"content": "paid"}), again),
+            last,
+        )
+    )
+    assert (called(run)[:2], doubts(run)) == (["get", "pay"], ["uncertain_execution", "unobserved_results"])
