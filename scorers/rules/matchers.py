@@ -15,6 +15,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    GetJsonSchemaHandler,
     JsonValue,
     StrictBool,
     StrictFloat,
@@ -22,9 +23,12 @@ from pydantic import (
     StrictStr,
     StringConstraints,
     Tag,
+    field_validator,
     model_serializer,
     model_validator,
 )
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from scorers.plugins import MATCHERS
 from scorers.rules.json_schema import compile_schema
@@ -38,6 +42,25 @@ class Strict(BaseModel):
     """The base of every model of a rule file: unknown keys are errors, and instances are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Written(Strict):
+    """A model whose keys must have a value: one that is left blank must not count as if nothing was asked for."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _has_value(cls, value: Any) -> Any:
+        if value is None:
+            raise PydanticCustomError("no_value", "has no value; write one, or remove the key")
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        for field in handler.resolve_ref_schema(schema)["properties"].values():
+            if "anyOf" in field:
+                field["anyOf"] = [choice for choice in field["anyOf"] if choice != {"type": "null"}]
+        return schema
 
 
 def _checked_regex(text: str) -> str:
@@ -77,7 +100,7 @@ class Semantic(Strict):
     threshold: Share = 0.8
 
 
-class Range(Strict):
+class Range(Written):
     """``{min: 1, max: 10}``: a number within the bounds, inclusive; either may be left out."""
 
     min: Number | None = None

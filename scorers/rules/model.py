@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from scorers.rules.matchers import ArgumentPattern, Name, RegexText, Share, Strict, Text
+from scorers.rules.matchers import ArgumentPattern, Name, RegexText, Share, Strict, Text, Written
 
 MAX_RULES = 10_000
 MAX_ELEMENTS = 500
@@ -32,23 +32,12 @@ Identifier = Annotated[str, StringConstraints(min_length=1, max_length=100, patt
 Count = Annotated[int, Field(strict=True, ge=0, le=100_000)]
 
 
-class _Written(Strict):
-    """A model whose keys must have a value: one that is left blank must not count as if nothing was asked for."""
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _has_value(cls, value: Any) -> Any:
-        if value is None:
-            raise PydanticCustomError("no_value", "has no value; write one, or remove the key")
-        return value
-
-
-class _OrText(_Written):
+class _OrText(Written):
     """A model that may also be written as plain text, in the JSON Schema too."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"anyOf": [{"type": "string"}, handler(core_schema)]}
+        return {"anyOf": [{"type": "string"}, super().__get_pydantic_json_schema__(core_schema, handler)]}
 
 
 class Tool(_OrText):
@@ -64,31 +53,31 @@ class Tool(_OrText):
         return {"tool": data} if isinstance(data, str) else data
 
 
-class Sequence(_Written):
+class Sequence(Written):
     """These elements, one after the other."""
 
     sequence: Annotated[list[Element], Field(max_length=MAX_ELEMENTS)]
 
 
-class AnyOrder(_Written):
+class AnyOrder(Written):
     """All of these elements; their calls may interleave."""
 
     any_order: Annotated[list[Element], Field(max_length=MAX_ELEMENTS)]
 
 
-class OneOf(_Written):
+class OneOf(Written):
     """Exactly one of these elements."""
 
     one_of: Annotated[list[Element], Field(min_length=1, max_length=MAX_ELEMENTS)]
 
 
-class Optional(_Written):
+class Optional(Written):
     """The element, or nothing."""
 
     optional: Element
 
 
-class Repeat(_Written):
+class Repeat(Written):
     """The element at least ``min`` and at most ``max`` times in a row; without ``max`` any number of times."""
 
     repeat: Element
@@ -144,7 +133,7 @@ Element = Annotated[
 Mode = Literal["strict", "in_order", "any_order", "subset", "superset", "single_tool"]
 
 
-class Expect(_Written):
+class Expect(Written):
     """What a run must look like: one pattern (or a named mode with its tools), and limits on everything else.
 
     ``allow_extra`` names tools that may be called besides the pattern at no cost. ``forbid`` names tools that must not be
@@ -242,7 +231,7 @@ class Constraint(Strict):
         return next(iter(self.model_fields_set))
 
 
-class Match(_Written):
+class Match(Written):
     """Which runs a rule applies to: all given keys must match; ``{}`` matches every run."""
 
     route: Name | None = None
@@ -281,7 +270,7 @@ class ScorerRef(BaseModel):
         return dict(self.model_extra or {})
 
 
-class Rule(_Written):
+class Rule(Written):
     """What runs of one kind must look like. ``pass`` is the lowest value that passes; the first scorer is primary.
 
     ``objective`` is the share of the runs that are to pass, such as 0.95. It changes no verdict: the console and alerts compare
@@ -324,7 +313,7 @@ class Rule(_Written):
         return refs
 
 
-class Intent(_Written):
+class Intent(Written):
     """How to recognise an intent in the user's text if no attribute gives it.
 
     ``threshold`` is the lowest cosine similarity to one of the examples that counts: at 0.4 false positives are rare, at

@@ -67,6 +67,24 @@ def test_the_schema_refuses_invalid_rule_files(scorer: Any) -> None:
         load_rules(file(scorer))
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"match": {"route": None}},
+        {"expect": None},
+        {"expect": {"sequence": None}},
+        {"expect": {"tool": "a", "arguments": {"x": {"min": None, "max": 1}}}},
+        {"expect": {"sequence": [{"tool": "a", "arguments": None}]}},
+    ],
+    ids=str,
+)
+def test_the_schema_refuses_keys_without_a_value(rule: dict[str, Any]) -> None:
+    document = {"rules": [{"name": "r", "match": {}, **rule}]}
+    assert not SCHEMA.is_valid(document)
+    with pytest.raises(RuleError, match="has no value"):
+        load_rules(document)
+
+
 def test_the_schema_names_every_scorer() -> None:
     by_name, _ = SCHEMA.schema["$defs"]["ScorerRef"]["anyOf"]  # type: ignore[index]
     assert set(by_name["enum"]) == {*SCORERS, *JUDGES}

@@ -89,6 +89,7 @@ ARGUMENTS: list[tuple[Any, str, str]] = [
     ({"schema": {"type": "txt"}}, ".schema", "not a JSON Schema"),
     ({"fuzzy": "b", "ratio": "partail"}, ".ratio", "did you mean partial?"),
     ({"min": 3, "max": 1}, "", "min 3 is above max 1"),
+    ({"min": None, "max": 1}, ".min", "has no value"),
     ({"subset": {"y": {"one_of": [{"mn": 1}]}}}, ".subset.y.one_of[0]", "did you mean min?"),
 ]
 CASES = [
