@@ -185,7 +185,7 @@ def _is_later(call: RequestedCall, known: RequestedCall) -> bool:
     if not model.start_ns or min(model.start_ns, model.end_ns) < max(before.start_ns, before.end_ns):
         return False  # by the clock it did not follow, or nothing tells whether it did
     if model.history is not None:
-        return before.history is None or len(model.history) > len(before.history)
+        return before.history is None or bool(model.history != before.history)  # shorter where it was trimmed
     if model.tool_results and model.tool_results != before.tool_results:
         return True
     # The finish reason tells a new request from an answer that only repeats the calls before it.

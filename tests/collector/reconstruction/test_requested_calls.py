@@ -439,3 +439,14 @@ def test_an_answer_is_known_again_whatever_the_results_of_a_later_one_that_was_n
     in_order = sorted(run.trajectory.calls, key=lambda call: call.start_ns)
     assert [(call.name, call.step) for call in in_order] == [("find", 0), ("pay", 0), ("find", 1), ("pay", 1)]
     assert not run.trajectory.doubts
+
+
+def test_a_call_that_is_asked_for_again_is_another_where_the_conversation_was_trimmed_meanwhile() -> None:
+    """The framework sends only the last exchange, so the input of the later request is the shorter one."""
+    whole = [user("go"), asked("call_0", "look"), result("call_0", "a long text " * 20)]
+    trimmed = [user("go"), asked("call_0", "pay"), result("call_0", "Error: declined")]
+    found = requested(
+        model_span([("call_0", "pay", {})], 2, at=20, input_messages=whole),
+        model_span([("call_0", "pay", {})], 3, at=40, input_messages=trimmed),
+    )
+    assert [(one.name, one.turn) for one in found] == [("pay", 0), ("pay", 1)]
