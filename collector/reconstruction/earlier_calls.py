@@ -45,6 +45,8 @@ def calls_of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCal
             return found  # the run began with the user's message
         own = waited(run)
         earlier = [one for one in earlier if one.id not in own]
+        later = {id(one) for one in _without_given(earlier, run)}
+        earlier = [one for one in earlier if id(one) not in later]
     elif first.parent_span_id or len(known.runs) > 1 or covers_requests(first, run.models):
         known.lacking.add(id(run.parent))  # after a handoff both agents are told the same
     elif not first.parent_span_id:

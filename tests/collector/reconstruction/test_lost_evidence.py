@@ -623,3 +623,18 @@ def test_a_result_with_an_id_of_its_own_is_not_of_a_call_before_an_answer_that_i
         (first[0], "ok", 0),
         (second[0], "error", 1),
     ]
+
+
+def test_what_an_agent_was_told_of_besides_what_it_began_with_are_its_own_calls() -> None:
+    """After a handoff; the answer that asked for the call was lost, and its tool leaves no span."""
+    given = [user("go"), asked(("call_7Hq0Zk3A", "look", {})), result("call_7Hq0Zk3A", "seen")]
+    told = [*given, asked(("call_9Lm2Xw5B", "pay", {})), result("call_9Lm2Xw5B", "paid")]
+    runs = runs_of(
+        span("POST /", 1, lasting=900),
+        agent_span("one", 2, 1, at=0, lasting=100),
+        model_span([("call_7Hq0Zk3A", "look", {})], 3, 2, at=1, lasting=5),
+        tool_span("look", {}, 4, 2, at=10, lasting=5, call_id="call_7Hq0Zk3A"),
+        agent_span("two", 5, 1, at=200, lasting=100, attributes={"gen_ai.input.messages": json.dumps(given)}),
+        model_span((), 6, 5, at=260, lasting=5, input_messages=told, attributes={"gen_ai.output.messages": "Done."}),
+    )
+    assert {run.agent: called(run) for run in runs} == {"one": ["look"], "two": ["pay"]}
