@@ -32,7 +32,7 @@ class KafkaTransport:
 
     def __init__(self, config: KafkaExporterConfig) -> None:
         """Raises ConfigError."""
-        kafka = import_kafka("exporters.kafka")
+        kafka = self._kafka = import_kafka("exporters.kafka")
         self._config, self._topics = config, {"traces": config.traces, "logs": config.logs}
         settings = config.librdkafka() | {
             # librdkafka repeats by itself what a broker did not confirm: this way neither twice nor out of order.
@@ -86,6 +86,10 @@ class KafkaTransport:
                 if time.monotonic() > until:
                     raise DeliveryError("the producer's queue is full", retryable=True) from None
                 self._producer.poll(_POLL)
+            except self._kafka.KafkaException as error:
+                # What is larger than its own limit (`message.max.bytes`) librdkafka refuses here, in place of the brokers.
+                delivered(error.args[0], None)
+                return
             else:
                 return
 

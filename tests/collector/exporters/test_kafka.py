@@ -88,6 +88,20 @@ def test_a_trace_that_is_no_json_is_rejected_and_the_others_are_written_once(clu
     assert (first.key().decode(), "later" in second.value().decode()) == (ONE.hex(), True)
 
 
+def test_a_message_too_large_for_the_client_is_rejected_and_the_others_are_written_once(cluster: Cluster) -> None:
+    large = data.span(1, trace_id=ONE, pad="x" * 2_000_000)  # librdkafka's own limit is 1,000,000 by default
+
+    async def main() -> None:
+        transport = KafkaTransport(config(cluster, traces={"topic": "large"}))
+        rejected = await transport.send(traces(large, data.span(2, trace_id=TWO)))
+        assert (rejected.count, "too large" in rejected.message) == (1, True)
+        await transport.close()
+
+    asyncio.run(main())
+    (message,) = cluster.read_all("large", 1)
+    assert message.key().decode() == TWO.hex()
+
+
 def test_a_cluster_that_does_not_answer_is_tried_again() -> None:
     settings = KafkaExporterConfig.model_validate(
         {"brokers": ["127.0.0.1:1"], "traces": {"topic": "scored"}, "timeout": "200ms", "properties": {"log_level": 0}}
