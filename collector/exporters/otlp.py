@@ -76,6 +76,11 @@ class GrpcTransport:
             response: bytes = await call
         except grpc.aio.AioRpcError as error:
             raise _grpc_failure(error, request.signal) from None
+        except asyncio.CancelledError:
+            # Of the call alone, where the channel was closed before it ended, as for new certificates.
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            raise DeliveryError("the connection was closed", retryable=True) from None
         return status.rejected_items(request.signal, response) if response else Rejected()
 
     async def close(self) -> None:

@@ -15,8 +15,9 @@ import pytest
 from collector.clock import SYSTEM_CLOCK, Clock
 from collector.component import ExportRequest
 from collector.config.exporters import OtlpExporterConfig
+from collector.delivery.queued_exporter import DeliveryError
 from collector.delivery.sending_queue import SendingQueue
-from collector.exporters.otlp import OtlpExporter
+from collector.exporters.otlp import GrpcTransport, OtlpExporter
 from collector.otlp.status import retry_after
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
@@ -227,3 +228,30 @@ def test_with_a_spool_a_request_outlives_long_outages_and_restarts(tmp_path: Pat
         assert sink.requests["traces"] == [b"patient"]
         with_spool(tmp_path, nothing, sink.endpoint, PATIENCE)
         assert sink.requests["traces"] == [b"patient"], "an acknowledged request is not sent again"
+
+
+def test_a_call_that_is_cut_off_as_its_channel_closes_is_tried_again_and_its_consumer_goes_on() -> None:
+    async def run() -> DeliveryError:
+        server = grpc.aio.server()
+        reached = asyncio.Event()
+
+        async def never(*_: object) -> None:
+            reached.set()
+            await asyncio.Event().wait()
+
+        method = grpc.unary_unary_rpc_method_handler(never)
+        service = "opentelemetry.proto.collector.trace.v1.TraceService"
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": method}),))
+        endpoint = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        await server.start()
+        transport = GrpcTransport(OtlpExporterConfig.model_validate({"endpoint": endpoint, "tls": {"insecure": True}}))
+        call = asyncio.create_task(transport.send(ExportRequest("traces", b"", 0)))
+        await reached.wait()
+        await transport._channel.close(None)
+        with pytest.raises(DeliveryError) as failed:
+            await call
+        await server.stop(None)
+        return failed.value
+
+    failure = asyncio.run(run())
+    assert (failure.retryable, str(failure)) == (True, "the connection was closed")
