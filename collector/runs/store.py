@@ -144,7 +144,9 @@ class RunStore:
             self._next_flush, self._revised = now + _FLUSH, 0
             # Not each time: the verdicts on a large trace come a few at a time.
             self._spans, self._places = (), {}
-            self._hand_over_counts()
+            # Where a disk does not answer they go on being counted here, in bounded memory.
+            if self._waiting.qsize() < MAX_WAITING:
+                self._hand_over_counts()
             # Only now: whenever the thread works beside a busy event loop, both often wait for the interpreter.
             if self._waiting.qsize():
                 self._is_time.set()

@@ -702,6 +702,27 @@ def test_a_damaged_store_that_cannot_be_begun_anew_at_once_is_opened_later(tmp_p
     assert asyncio.run(run()) == (2, 3.0)
 
 
+def test_what_waits_for_a_disk_that_does_not_answer_is_bounded_and_counts_are_exact_after_it(tmp_path: Path) -> None:
+    async def run() -> tuple[int, Counted]:
+        clock = ManualClock()
+        store = store_of(clock, runs={"path": str(tmp_path)})
+        await store.start()
+        with store.database._lock:  # as long as its thread waits for the disk
+            for verdict in verdicts(1_000, "fail"):
+                store.offer(verdict)
+                clock.seconds += 1
+                store.advance()
+            waiting = store._waiting.qsize()
+        await store.stored()
+        found = total_of(counted_by(store.database, ["rule"], Filter()).values())
+        store.database.close()
+        return waiting, found
+
+    waiting, found = asyncio.run(run())
+    assert waiting <= stores.MAX_WAITING
+    assert found == Counted(failed=1_000)
+
+
 def test_a_damaged_run_is_told_as_such() -> None:
     def look(store: RunStore) -> str:
         execute(store, "UPDATE bodies SET body = x'00', spans = x'00'")
