@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 
+def _since_boot() -> float:
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 @dataclass(frozen=True)
 class Clock:
     """Monotonic time in seconds, wall time in Unix nanoseconds, a way to sleep, and jitter from 0 to 1."""
@@ -18,6 +22,8 @@ class Clock:
     wall_ns: Callable[[], int] = time.time_ns
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     random: Callable[[], float] = random.random
+    since_boot: Callable[[], float] = _since_boot
+    """Seconds with those in which the machine was suspended: on Linux, ``now`` stands still then."""
 
 
 SYSTEM_CLOCK: Final = Clock()

@@ -21,11 +21,11 @@ class Standstill:
 
     def __init__(self, gaps: Gaps, clock: Clock) -> None:
         self._gaps, self._clock = gaps, clock
-        self._checked = clock.now()
+        self._checked = clock.since_boot()
 
     def check(self) -> bool:
         """Returns whether it stood still for more than a second since the last call: to be called more often than that."""
-        now, now_ns = self._clock.now(), self._clock.wall_ns()
+        now, now_ns = self._clock.since_boot(), self._clock.wall_ns()
         seconds, self._checked = now - self._checked, now
         lasted_ns = round(seconds * 1e9)
         if lasted_ns > OUTLASTED:
