@@ -85,7 +85,7 @@ class RunStore:
         }
         self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
         self._is_time = threading.Event()
-        self._next_flush = self._pruned = self._warned = 0.0
+        self._next_flush = self._next_prune = self._next_warning = 0.0
         self._revised = 0
         self._worker: threading.Thread | None = None
         self._spans: RawSpans = ()
@@ -219,10 +219,9 @@ class RunStore:
         self._try(lambda: self.database.write(rows, counts, at), len(rows))
         for one in judged:
             self._try(partial(self._add_judged, one), 0)
-        now = self._clock.wall_ns() / 1e9
-        if now - self._pruned >= _PRUNE:
-            self._pruned = now
-            self._try(lambda: self.database.prune(now, self._keep), 0)
+        if (now := self._clock.now()) >= self._next_prune:
+            self._next_prune = now + _PRUNE
+            self._try(self._prune, 0)
         self.generation += 1
 
     def _weighed(self, item: Submitted | _Revised, waiting: Mapping[RunKey, float]) -> Submitted | None:
@@ -269,14 +268,16 @@ class RunStore:
             elif not self.database.is_open:
                 self.database.open()
             else:
-                self.database.prune(self._clock.wall_ns() / 1e9, self._keep)
+                self._prune()
             change()
 
+    def _prune(self) -> None:
+        self.database.prune(self._clock.wall_ns() / 1e9, self._keep)
+
     def _warn(self, error: Exception) -> None:
-        now = self._clock.wall_ns() / 1e9
         # A full disk fails every batch; the metric counts them all.
-        if now - self._warned >= _WARN:
-            self._warned = now
+        if (now := self._clock.now()) >= self._next_warning:
+            self._next_warning = now + _WARN
             _log.warning("runs: what the console shows cannot be stored: %s", error)
 
 

@@ -723,6 +723,32 @@ def test_what_waits_for_a_disk_that_does_not_answer_is_bounded_and_counts_are_ex
     assert found == Counted(failed=1_000)
 
 
+def test_old_runs_go_though_the_clock_was_set_back_by_a_year(tmp_path: Path) -> None:
+    class SetBack(ManualClock):
+        back_ns = 0
+
+        def _wall_ns(self) -> int:
+            return super()._wall_ns() - self.back_ns
+
+    async def run() -> bool:
+        clock = SetBack()
+        store = store_of(clock, runs={"path": str(tmp_path), "keep": "1h"})
+        await store.start()
+        for number in range(3):
+            for verdict in verdicts(1, "fail", first=number):
+                store.offer(verdict)
+            before = store.generation
+            store.advance()
+            await until(lambda before=before: store.generation > before)
+            clock.back_ns = 365 * 86_400 * 1_000_000_000
+            clock.seconds += 7_200
+        runs = store.database.read("SELECT trace FROM runs")
+        await store.shutdown()
+        return sorted(runs) == sorted([(numbered(0).hex(),), (numbered(2).hex(),)])
+
+    assert asyncio.run(run())  # the first is of a time that is still to come
+
+
 def test_a_damaged_run_is_told_as_such() -> None:
     def look(store: RunStore) -> str:
         execute(store, "UPDATE bodies SET body = x'00', spans = x'00'")
