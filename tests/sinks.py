@@ -26,7 +26,7 @@ class ManualClock(Clock):
     """Time that passes when a test advances it, or when something sleeps; ``slept`` has those sleeps, in seconds."""
 
     def __init__(self, jitter: float = 0.5) -> None:
-        super().__init__(self._now, self._wall_ns, self._sleep, lambda: jitter)
+        super().__init__(self._now, self._wall_ns, self._sleep, lambda: jitter, self._now)
         self.seconds = 1000.0
         self.slept: list[float] = []
 

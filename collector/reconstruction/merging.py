@@ -75,13 +75,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         )
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or has_unrecorded_calls(run, models, requested)
         run.is_continued |= _goes_on_elsewhere(run, requested)
-        # Where spans show all calls, the inputs need not be read.
-        shows_all = bool(calls) and all(call.span_id is not None for call in calls)
-        if not shows_all and history.has_unasked_results(calls):
-            if not calls and len(models) == 1 and models[0] is run.anchor and not models[0].parent_span_id:
-                run.is_continued = True  # each request is a trace of its own
-            else:
-                run.has_unrecorded_calls = True
+        _note_unasked_results(run, calls, models, history)
         _doubt_asked_inside(run, calls, requested)
         _doubt_unasked(run, calls, requested)
         run.turns_are_ordered = run.turns_are_ordered and not were_asked_at_once(requested, run.asked_inside)
@@ -101,6 +95,19 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     if run.anchor is not None and run.anchor.role is AGENT and run.anchor.name is None:
         _doubt_owners(run, calls)
     return calls
+
+
+def _note_unasked_results(
+    run: RunSpans, calls: Sequence[DraftCall], models: Sequence[GenAISpan], history: CallHistory
+) -> None:
+    """Note that models were told results which no call of the run explains."""
+    if calls and all(call.span_id is not None for call in calls):
+        return  # where spans show all calls, the inputs need not be read
+    if history.has_unasked_results(calls):
+        if not calls and len(models) == 1 and models[0] is run.anchor and not models[0].parent_span_id:
+            run.is_continued = True  # each request is a trace of its own
+        else:
+            run.has_unrecorded_calls = True
 
 
 def _without_made_before(requested: list[RequestedCall], run: RunSpans) -> list[RequestedCall]:
