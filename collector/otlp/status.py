@@ -126,7 +126,8 @@ def rejected_items(signal: Signal, response: bytes) -> Rejected:
         partial = kind.FromString(response).partial_success  # type: ignore[attr-defined]
     except ProtobufError:
         return Rejected()
-    return Rejected(getattr(partial, count), shorten(partial.error_message, MAX_REASON))
+    # A backend may say any number: less than nothing would count as sent in addition.
+    return Rejected(max(0, getattr(partial, count)), shorten(partial.error_message, MAX_REASON))
 
 
 def retry_delay(status_details: bytes) -> float | None:

@@ -186,13 +186,14 @@ def test_with_0_a_request_is_retried_forever() -> None:
     assert sum(clock.slept) > 2 * MAX_ELAPSED_TIME
 
 
-def test_partial_success_is_counted_and_not_retried() -> None:
+@pytest.mark.parametrize(("rejected", "failed"), [(1, 1), (9, 2), (-5, 0)])
+def test_partial_success_is_counted_and_not_retried(rejected: int, failed: int) -> None:
     partial = ExportTraceServiceResponse(
-        partial_success=ExportTracePartialSuccess(rejected_spans=1, error_message="odd")
+        partial_success=ExportTracePartialSuccess(rejected_spans=rejected, error_message="odd")
     )
     with OtlpSink([lambda _: partial.SerializeToString()]) as sink:
         counted, _ = export(sink.endpoint)
-    assert (sink.calls, counted) == (1, {"sent": 1, "send_failed": 1, "dropped": 0})
+    assert (sink.calls, counted) == (1, {"sent": 2 - failed, "send_failed": failed, "dropped": 0})
 
 
 def test_the_reason_of_a_backend_is_short_and_printable() -> None:
