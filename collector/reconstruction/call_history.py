@@ -230,7 +230,8 @@ def _matches(
     for request in [one for one in requests if id(one) not in taken]:
         if request.id in history_ids:
             by_id.setdefault(request.id, []).append(request)
-        else:
+        elif request.is_recorded or not history_ids or request.id is None or len(request.id) < MIN_ID:
+            # Of two inputs of one framework, a call has the same id in both.
             by_name.setdefault(request.name, []).append(request)
     found: list[RequestedCall | None] = [whole.get(at) for at in range(len(history))]
     unmatched: list[int] = []

@@ -638,3 +638,22 @@ def test_what_an_agent_was_told_of_besides_what_it_began_with_are_its_own_calls(
         model_span((), 6, 5, at=260, lasting=5, input_messages=told, attributes={"gen_ai.output.messages": "Done."}),
     )
     assert {run.agent: called(run) for run in runs} == {"one": ["look"], "two": ["pay"]}
+
+
+def test_a_call_told_with_an_id_of_its_own_is_not_an_equal_one_that_an_earlier_input_told_of() -> None:
+    """After a handoff. The last input was trimmed, and the answer that asked for the second `pay` was lost."""
+    given = [user("go"), asked(("call_7Hq0Zk3A", "pay", {})), result("call_7Hq0Zk3A", "Error: declined")]
+    own = [asked(("call_8Jk1Yv4C", "look", {})), result("call_8Jk1Yv4C", "seen")]
+    told = [user("go"), *own, asked(("call_9Lm2Xw5B", "pay", {})), result("call_9Lm2Xw5B", "paid")]
+    runs = runs_of(
+        span("POST /", 1, lasting=900),
+        agent_span("one", 2, 1, at=0, lasting=100),
+        model_span([("call_7Hq0Zk3A", "pay", {})], 3, 2, at=1, lasting=5),
+        tool_span("pay", {}, 4, 2, at=10, lasting=5, call_id="call_7Hq0Zk3A", status=2),
+        agent_span("two", 5, 1, at=200, lasting=200),
+        model_span([("call_8Jk1Yv4C", "look", {})], 6, 5, at=210, lasting=5, input_messages=given),
+        tool_span("look", {}, 7, 5, at=220, lasting=5, call_id="call_8Jk1Yv4C"),
+        tool_span("pay", {}, 8, 5, at=240, lasting=5, call_id="call_9Lm2Xw5B"),
+        model_span((), 9, 5, at=260, lasting=5, input_messages=told, attributes={"gen_ai.output.messages": "Done."}),
+    )
+    assert {run.agent: called(run) for run in runs} == {"one": ["pay"], "two": ["look", "pay"]}
