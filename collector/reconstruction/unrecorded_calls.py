@@ -57,8 +57,6 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         return True
     if is_complete or any(model.has_output or model.output is not None for model in models):
         return False
-    if requested and not run.executions and any(later is None and _is_untold(model) for model, later in silent):
-        return True
     # No output was captured. Some providers give the same reason whether tools are requested or not.
     if all(model.span_id in asking for model in answered):
         return False
@@ -160,13 +158,6 @@ def _is_recorded(model: GenAISpan) -> bool:
 def _is_followed(model: GenAISpan, later: GenAISpan) -> bool:
     """Whether the model had answered when it was asked again, most likely because its answer requested tools."""
     return model.status != "error" and model.end_ns <= later.start_ns
-
-
-def _is_untold(model: GenAISpan) -> bool:
-    """Whether a request was answered, and nothing tells how: as the last of a run, where only the inputs of later requests
-    tell of the calls that others asked for, it may have asked for some, too.
-    """
-    return model.status != "error" and not model.finish
 
 
 def _is_cut_off(model: GenAISpan, models: Iterable[GenAISpan]) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, model_span, result, run_of, tool_span, user
+from tests.builders import agent_span, called, doubts, model_span, result, run_of, tool_span
 from tests.operations import calls
 
 
@@ -55,23 +53,6 @@ def test_it_lacks_none_if_a_span_shows_the_call_or_the_run_did_not_fail() -> Non
     ]
     assert requests(again(), *shown) == []
     assert requests(again(), status=0) == []
-
-
-@pytest.mark.parametrize(
-    ("last", "expected"),
-    [
-        ({}, ["unrecorded_calls"]),
-        ({"attributes": {"gen_ai.response.finish_reasons": "stop"}}, []),
-        ({"status": 2}, []),  # it was not answered
-    ],
-)
-def test_a_run_of_which_no_answer_was_recorded_may_have_asked_for_calls_last(last: Any, expected: list[str]) -> None:
-    """The input of the next request tells of an answer, and none follows the last (OpenLLMetry 0.40, Anthropic's streams)."""
-    asked = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "find", "arguments": {}}]}
-    told = [user("Where?"), asked, result("c1", "sunny")]
-    first = model_span((), 2, at=1, lasting=5, input_messages=[user("Where?")])
-    run = run_of(agent_span(), first, model_span((), 3, at=20, lasting=5, input_messages=told, **last))
-    assert (called(run), doubts(run)) == (["find"], expected)
 
 
 @pytest.mark.parametrize("status", [0, 2])
