@@ -159,6 +159,8 @@ class GenAISpan:
         self, outcome: Outcome = "", identity: Identity = "", extent: Extent = "", traced_calls: TracedCalls = ""
     ) -> None:
         """Note what is unusual about it, beside what was noted before: `collector.model.tracing` has what each value says."""
+        if not (outcome or identity or extent or traced_calls):  # most spans are usual
+            return
         known = self.tracing
         self.tracing = tracing_of(
             outcome or known.outcome,

@@ -49,7 +49,7 @@ TracedCalls = Literal["", "all", "tools", "named", "succeeded"]
 all        each of them
 tools      AGENT: each of a tool, and not what hands over to another agent
 named      each of them, and one that fails a nameless one
-succeeded  TOOL: none that fails
+succeeded  TOOL: each that succeeds, and none that fails
 """
 
 
@@ -74,4 +74,4 @@ def tracing_of(outcome: Outcome, identity: Identity, extent: Extent, traced_call
 
 
 USUAL: Final = tracing_of("", "", "", "")
-"""What nothing was noted of."""
+"""Of a span of which nothing was noted."""

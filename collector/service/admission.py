@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from typing import Literal
 
 from collector.component import Rejected, Signal
@@ -20,6 +23,7 @@ from collector.storage.offsets import Origin
 from collector.storage.spool import Spool
 
 _log = logging.getLogger(__name__)
+_WARN = 60.0  # seconds between two lines that tell of refused requests
 _MAX_RESOURCES = 10_000  # resources of a request
 _MAX_SCOPES = 10_000  # scopes of a request
 _MAX_ITEMS = 100_000  # spans, log records or metrics of a request; batches of the OpenTelemetry Collector have 8,192
@@ -40,13 +44,14 @@ class Admission:
         spool: Spool | None,
         memory: MemoryLimiter,
         in_flight: InFlight,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pipeline, self._queue, self._spool, self._memory = pipeline, queue, spool, memory
         self._in_flight = in_flight
         self._turns = Turns(spool.room if spool is not None else None)
         self.recovering = False
         """While the spool is read back nothing is taken: a trace would be judged by half of its spans."""
-        self._is_full = False
+        self._now, self._next_warning = now, -inf
 
     def reservation(self) -> Reservation:
         """Room for one request. Raises CollectorError where there is none, so that it is not read at all.
@@ -69,13 +74,11 @@ class Admission:
             if self._spool is not None:
                 self._spool.admit()
         except RefusedError as error:
-            if not self._is_full:
-                self._is_full = True
+            # A full queue has room for a request whenever one was delivered, and is full again at once.
+            if (now := self._now()) >= self._next_warning:
+                self._next_warning = now + _WARN
                 _log.warning("%s: requests are refused until the backend has taken some of it", error)
             raise
-        if self._is_full:
-            self._is_full = False
-            _log.info("there is room again: requests are taken")
 
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
