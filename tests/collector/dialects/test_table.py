@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import time
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -84,15 +83,16 @@ def test_searching_for_all_markers_takes_no_longer_than_for_one() -> None:
     spans = [data.span(number, 1, "GET", **ORDINARY["GET /orders/{id}"]) for number in range(2, 502)]
     raws = [span.SerializeToString() for span in spans]
 
-    def seconds(markers: Iterable[bytes]) -> float:
-        found, best = lazy.SpanFilter(markers), 1.0
-        for _ in range(20):
-            started = time.thread_time()
-            found.find(Envelope(b"", b""), data.items(*raws), range(len(raws)))
-            best = min(best, time.thread_time() - started)
-        return best
+    def seconds(found: lazy.SpanFilter) -> float:
+        started = time.thread_time()
+        found.find(Envelope(b"", b""), data.items(*raws), range(len(raws)))
+        return time.thread_time() - started
 
-    assert seconds(MARKERS) < 1.5 * seconds((b"openinference.span.kind", b"langfuse.observation.type"))
+    all_of_them = lazy.SpanFilter(MARKERS)
+    two = lazy.SpanFilter((b"openinference.span.kind", b"langfuse.observation.type"))
+    # In turn, so that what else the machine does meanwhile slows both.
+    times = [(seconds(all_of_them), seconds(two)) for _ in range(60)]
+    assert min([many for many, _ in times]) < 1.5 * min([few for _, few in times])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
