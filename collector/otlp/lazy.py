@@ -159,10 +159,12 @@ def _classify(spans: Items, links: dict[bytes, list[bytes]]) -> tuple[list[int],
     others: list[int] = []
     raw, positions = spans.raw, spans.positions
     known, known_id = list[bytes](), b""  # the links of the trace that the last span belongs to, and its id
+    stop, marker = positions[-1] if positions else 0, -1  # where the last span ends, and the next marker begins
     for index in range(len(positions) // 2):
         at, end = positions[2 * index], positions[2 * index + 1]
-        # `find` and not `in`, which first tries to take the marker as a number, at the price of an exception.
-        is_wanted = raw.find(_MOST_COMMON, at, end) >= 0
+        if marker < at:  # one search passes over all spans without a marker
+            marker = _next_marker(raw, at, stop)
+        is_wanted = marker + len(_MOST_COMMON) <= end
         in_order = (
             end - at > _NAME
             and raw[at] == _TRACE_TAG[0]
@@ -204,6 +206,11 @@ def _classify(spans: Items, links: dict[bytes, list[bytes]]) -> tuple[list[int],
         else:
             others.append(index)
     return wanted, others
+
+
+def _next_marker(raw: bytes, at: int, stop: int) -> int:
+    found = raw.find(_MOST_COMMON, at, stop)
+    return found if found >= 0 else stop
 
 
 def _may_have_remote_parent(raw: bytes, at: int, end: int) -> bool:

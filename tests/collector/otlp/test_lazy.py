@@ -53,6 +53,16 @@ def test_a_rare_marker_is_found_in_spans_of_any_size_and_not_between_two(size: i
     assert selected_ids(data.traces(*spans).SerializeToString()) == [data.span_id(3), data.span_id(6)]
 
 
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
+def test_the_most_common_marker_selects_the_spans_it_is_in_and_no_other(counts: list[int]) -> None:
+    spans = [data.span(number, parent=1) for number in range(2, len(counts) + 2)]
+    for span, count in zip(spans, counts, strict=True):
+        for number in range(count):  # a span may have it several times, and each may be the last one
+            span.attributes.extend(data.attributes({f"{number}.gen_ai.operation.name": "chat"}))
+    expected = [span.span_id for span, count in zip(spans, counts, strict=True) if count]
+    assert selected_ids(data.traces(*spans).SerializeToString()) == expected
+
+
 KINDS = Span.SpanKind.values()
 LONG = "a name of more than a hundred and twenty-seven characters, " * 3
 
