@@ -78,7 +78,7 @@ class Pipeline:
         running: RunningBelow = nothing_runs,
     ) -> None:
         self._time = PausableTime(clock.now)
-        clock = Clock(self._time.now, clock.wall_ns, clock.sleep, clock.random)
+        clock = Clock(self._time.now, clock.wall_ns, clock.sleep, clock.random, clock.since_boot)
         self._telemetry, self._queue, self._clock, self._embed_ahead = telemetry, queue, clock, embed_ahead
         self._context, self._user_input = config.context, user_input
         self._running, self._dimensions = running, tuple(config.exporters.prometheus.dimensions)

@@ -9,20 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from collector.clock import SYSTEM_CLOCK
-from collector.component import SIGNALS, Component
-from collector.config.exporters import SendingQueueConfig
+from collector.component import Component
 from collector.config.listeners import listeners
 from collector.config.memory import MemoryBudget, memory_budget
 from collector.config.model import Config
 from collector.console.app import Console
-from collector.delivery.outbox import Outbox, Outlet
-from collector.delivery.sending_queue import HANDOVER, SendingQueue
 from collector.drift.monitor import build_monitor
 from collector.errors import CollectorError, ConfigError, ListenError
-from collector.exporters.debug import DebugExporter
-from collector.exporters.file import FileExporter
-from collector.exporters.kafka import KafkaExporter
-from collector.exporters.otlp import OtlpExporter
 from collector.exporters.prometheus import PrometheusExporter
 from collector.in_flight import InFlight
 from collector.judging import clients as judges
@@ -38,6 +31,7 @@ from collector.scoring.embeddings import installed
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from collector.service.admission import Admission
+from collector.service.export_paths import ExportPaths
 from collector.service.garbage import YoungGarbage, kept
 from collector.service.health import AdminServer, Health, shown_config
 from collector.service.memory_limiter import MemoryLimiter
@@ -92,9 +86,9 @@ class Service:
         config, budget = self._config, memory_budget(self._config)
         max_bytes = config.spool.max_size_mib << 20 if config.spool is not None else 0
         self._spool = Spool(file, max_bytes, self.telemetry) if file is not None else None
-        self._exporters: list[Component] = []
-        self._successor: SendingQueue | None = None
-        queue = self._queue = self._build_outbox(budget)
+        paths = ExportPaths(config, self._spool, budget.sending_queue, self.telemetry, self._tracing)
+        self._exporters, self._successor = paths.exporters, paths.successor
+        queue = self._queue = paths.outbox
         self.judge_queue = self._build_judge_queue(budget)
         self._embedding = EmbeddingQueue(found) if (found := installed()) is not None else None
         self._runs = store = build_store(config, self.telemetry, SYSTEM_CLOCK)
@@ -143,50 +137,6 @@ class Service:
     def _failing(self) -> str:
         spool_fails = self._spool is not None and self._spool.failing
         return NOT_WRITABLE if spool_fails else "the metrics cannot be rendered" if self.prometheus.failing else ""
-
-    def _build_outbox(self, budget: MemoryBudget) -> Outbox | None:
-        """Returns the queues of all exporters; None where only metrics are exported."""
-        config = self._config.exporters
-        queues, handover = config.queues_mib(), self._config.service.handover
-        if not queues and handover is None:
-            return None
-        outlets, share = [], budget.sending_queue // max(1, len(queues))
-        again = self._config.receivers.kafka is not None
-        for to in config.destinations():
-            queue = SendingQueue(to.backend.sending_queue, self._spool, share, is_read_again=again, joins=True)
-            outlets.append(Outlet(queue, to.signals))
-            self._exporters.append(
-                OtlpExporter(
-                    to.backend,
-                    queue,
-                    self.telemetry,
-                    name=to.name,
-                    tracing=self._tracing,
-                    place=to.place,
-                    signal=to.signal,
-                )
-            )
-        if config.kafka is not None:
-            queue = SendingQueue(config.kafka.sending_queue, self._spool, share, "kafka", is_read_again=again)
-            outlets.append(Outlet(queue, config.kafka.signals(), "kafka"))
-            self._exporters.append(KafkaExporter(config.kafka, queue, self.telemetry))
-        if config.file is not None:
-            queue = SendingQueue(SendingQueueConfig(), self._spool, share, "file", is_read_again=again)
-            outlets.append(Outlet(queue, SIGNALS, "file"))
-            self._exporters.append(FileExporter(config.file, queue, self.telemetry))
-        if config.debug is not None:  # what is shown need not survive
-            queue = SendingQueue(SendingQueueConfig(), None, share)
-            outlets.append(Outlet(queue, SIGNALS, "debug"))
-            self._exporters.append(DebugExporter(config.debug, queue, self.telemetry))
-        if handover is not None:
-            # It has no share of its own: what it takes was held until then.
-            queue = self._successor = SendingQueue(handover.sending_queue, self._spool, share, HANDOVER)
-            outlets.append(Outlet(queue, ["traces"], HANDOVER))
-            # The first to drain: what waits for it is scored by half meanwhile.
-            self._exporters.insert(
-                0, OtlpExporter(handover, queue, self.telemetry, name=HANDOVER, place="service.handover")
-            )
-        return Outbox(outlets, self._spool, self.telemetry, config.otlp.off if config.otlp is not None else ())
 
     def _build_console(self, store: RunStore | None) -> Console:
         health, telemetry = self.health, self.telemetry
