@@ -1,0 +1,71 @@
+"""What is left unread as a span of HTTP or of a database tells of no call, whatever words are in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector import dialects
+from collector.dialects import generic
+from collector.dialects.generic.other_spans import is_of_http_or_database
+from collector.model.genai_span import IGNORED, Role
+from tests.builders import span
+
+WORDS = (
+    "tool", "execute_tool", "search", "tools/call", "agent", "llm", "call_", "args.", "chat", "function", "skill", "input",
+)  # fmt: skip
+TEXTS = st.lists(st.sampled_from((*WORDS, "/", " ", "=", ":", "(", ")", '"', "7")), max_size=6).map("".join)
+"""Words of calls, put together as in URLs and statements."""
+HOSTS = st.sampled_from(("tools", "llm-gateway", "agent.tools.svc", "skill-server", "function_call.example.com"))
+VALUES = {
+    "http.request.method": st.sampled_from(("GET", "POST")),
+    "http.response.status_code": st.sampled_from((200, 404, 500)),
+    "http.route": TEXTS.map("/v1/{{id}}/{}".format),
+    "http.request.body": TEXTS.map("q={}".format),
+    "http.response.body": TEXTS.map("ok: {}".format),
+    "url.full": TEXTS.map("https://api.example.com/{}".format),
+    "url.query": TEXTS.map("tool_call_id={}".format),
+    "server.address": HOSTS,
+    "client.address": HOSTS,
+    "peer.service": HOSTS,
+    "user_agent.original": TEXTS.map("agent/1.0 {}".format),
+    "db.query.text": TEXTS.map("SELECT tool_name FROM calls WHERE {}".format),
+    "db.query.parameter.arguments": TEXTS.map("v{}".format),
+    "db.collection.name": st.sampled_from(("tool_calls", "agents")),
+    "error.type": st.sampled_from(("500", "TimeoutError")),
+    "thread.name": HOSTS,
+}
+
+
+@given(
+    st.sampled_from(("GET", "POST", "HTTP", "SELECT", "DELETE")),
+    TEXTS,
+    st.fixed_dictionaries({}, optional=VALUES),
+)
+def test_nothing_is_lost_by_leaving_it_unread(method: str, target: str, attributes: dict[str, Any]) -> None:
+    read = span(f"{method} {target}", parent=1, attributes=attributes)
+    assert is_of_http_or_database(read)
+    assert generic._read_span(read) in (None, IGNORED)
+
+
+BODY = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": {"q": "cats"}}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("POST /mcp", {"http.request.method": "POST", "http.request.body": BODY}),
+        ("POST /tools", {"http.request.method": "POST", "tool.name": "search", "tool.input": "cats"}),
+        ("execute_tool search", {"url.full": "http://tools/search"}),
+    ],
+    ids=["a call in the body", "a key of a tracer", "a name that tells"],
+)
+def test_a_span_that_tells_of_a_call_is_read(name: str, attributes: dict[str, Any]) -> None:
+    read = span(name, parent=1, attributes=attributes)
+    assert not is_of_http_or_database(read)
+    call = dialects.read_span(read)
+    assert call is not None
+    assert call.role is Role.TOOL
