@@ -147,7 +147,7 @@ class Assembler:
             if span.role == OTHER and trace_id not in self._closed:
                 self._unclaimed.add_root(trace_id, span, received, self._max_spans, now)
                 return Disposition.FORWARD
-            trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now, seen_from)
+            trace = self._reopen(trace_id, key, now) or self._begin(trace_id, key, now, seen_from)
         # A repeated span is no news: it keeps the trace open no longer, and changes nothing that was scored.
         if key in trace.spans or key in trace.seen:
             return Disposition.DUPLICATE if trace.was_held(key) else Disposition.FORWARD
@@ -317,7 +317,7 @@ class Assembler:
         trace.state = TraceState.CLOSED
         self._closed.restore(trace)
 
-    def _begin(self, trace_id: bytes, now: float, seen_from: SeenFrom | None) -> Trace:
+    def _begin(self, trace_id: bytes, key: bytes | int, now: float, seen_from: SeenFrom | None) -> Trace:
         known = self._unclaimed.claim(trace_id)
         trace = Trace(trace_id, now, now, known.links)
         trace.known_since_ns = self.scored.known_since_ns
@@ -332,7 +332,8 @@ class Assembler:
             if self.on_begun is not None:
                 self.on_begun(trace_id)
         for root in known.roots:
-            trace.spans[root.span_id] = root
+            if root.span_id != key:  # else the span that opens the trace is the same one, and tells more
+                trace.spans[root.span_id] = root
         self._count(trace, TRACE + known.size)
         self._deadlines.schedule(trace_id, self._deadline(trace))
         return trace

@@ -70,6 +70,15 @@ def test_roots_and_links_seen_before_the_first_agent_are_remembered() -> None:
     assert span_id(1) in trace.spans
 
 
+def test_a_root_that_was_seen_before_and_comes_again_as_a_call_is_that_call() -> None:
+    assembler = Assembler(CONFIG)
+    assert add(assembler, genai_span(1, role=Role.OTHER), 0) is Disposition.FORWARD
+    assert add(assembler, genai_span(1, role=Role.TOOL), 1) is Disposition.HELD
+    trace = opened(assembler)
+    assert [span.role for span in trace.spans.values()] == [Role.TOOL]
+    assert list(trace.held) == [span_id(1)]
+
+
 def test_links_of_traces_without_agents_are_forgotten() -> None:
     assembler = Assembler(CONFIG)
     assembler.link({TRACE: [span_id(5), span_id(1)]}, 1)
