@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, Literal
@@ -13,7 +13,7 @@ from collector.model.genai_span import GenAISpan
 from collector.model.span import Resource
 from collector.payloads.refusals import Refusal
 from collector.payloads.values import Arguments
-from scorers.trajectory import DoubtName, KnownBy, Status
+from scorers.trajectory import Doubt, DoubtName, KnownBy, Status, ToolCall, Trajectory
 
 # The classes below have an `__init__` of their own: that of a dataclass stays interpreted in the compiled build.
 
@@ -225,3 +225,18 @@ def clock_of(resource: Resource | None) -> object:
     # None for every resource that names no host: these count as one clock.
     attributes = {} if resource is None else resource.attributes
     return next((attributes[name] for name in semconv.HOST_NAMES if name in attributes), None)
+
+
+def trajectory_of(calls: Iterable[DraftCall], user_input: str | None, doubts: Sequence[Doubt]) -> Trajectory:
+    """Returns what the scorers read, of calls that are in order."""
+    return Trajectory(
+        [
+            ToolCall(
+                call.name, call.arguments, call.id, call.status, call.error_type, call.start_ns, call.end_ns,
+                None if call.span_id is None else call.span_id.hex(), call.executed, call.step, call.arguments_text,
+                call.known_by,
+            )
+            for call in calls
+        ],
+        user_input, doubts,
+    )  # fmt: skip

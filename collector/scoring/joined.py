@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from collector.model.genai_span import NOTHING_HIDDEN, Content
-from collector.reconstruction.reconstruct import join_runs
+from collector.reconstruction.joined_runs import join_runs
 from collector.reconstruction.run import Run
 
 

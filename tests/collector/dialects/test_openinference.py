@@ -14,7 +14,7 @@ from collector.model.genai_span import IGNORED
 from collector.model.span import Span
 from collector.payloads.messages import MAX_CALLS
 from collector.payloads.values import MAX_TEXT
-from collector.reconstruction.reconstruct import join_runs
+from collector.reconstruction.joined_runs import join_runs
 from tests.builders import (
     agent_span,
     called,

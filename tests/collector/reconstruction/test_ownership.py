@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from collector.model.span import Resource, Span
+from collector.reconstruction.joined_runs import join_runs
 from collector.reconstruction.ownership import MAX_OWNERS_COMPARED
-from collector.reconstruction.reconstruct import join_runs
 from tests.builders import agent_span, called, doubts, model_span, run_of, runs_of, span, span_id, tool_span
 
 TOOLS = Resource({"service.name": "tools"})
