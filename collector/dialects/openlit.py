@@ -28,6 +28,10 @@ _BEGUN: Final = ("<coroutine object ", "<async_generator object ")
 _CALL_ARGS: Final = "gen_ai.tool.args"
 _STAND_IN: Final = "Function called with tools"
 """What 1.33 writes in place of any answer to a request that offers tools, also of one that asks for none."""
+_STREAMED: Final = "gen_ai.request.is_stream"
+_STATUSES: Final = ("['completed']", "['incomplete']")
+"""What answers of the Responses API have for the reason for which they ended (before 1.37). Of one that was not streamed the
+last call before the first message was kept, or this alone."""
 _JOINT: Final = ", "  # between the calls of one answer, in each of the attributes that tell of them
 
 
@@ -43,12 +47,7 @@ def read_span(span: Span) -> GenAISpan | None:
     if span.scope.name == _AGENTS_SCOPE:
         return IGNORED if _HANDED_OVER_BY in span.attributes else None  # a handoff; the agent's run follows
     if semconv.OPERATION_NAME in span.attributes:
-        calls = _calls_asked_for(span)
-        if calls is None and any(
-            event.attributes.get(semconv.COMPLETION) == _STAND_IN for event in span.events[:MAX_EVENTS]
-        ):
-            return _model_without_answer(span)
-        return None if calls is None else model_span_of(span, NAME, calls, span.attributes.get(semconv.PROMPT))
+        return _read_request(span)
     if span.scope.name != _FUNCTIONS_SCOPE:
         return None  # what its clients ask a vector database is in the scope of their requests to models
     if not span.parent_span_id:
@@ -62,6 +61,23 @@ def read_span(span: Span) -> GenAISpan | None:
         genai_span.status = "unset"
         genai_span.note(outcome="begun")
     return genai_span
+
+
+def _read_request(span: Span) -> GenAISpan | None:
+    """Reads a request of whose answer something is where only this dialect looks for it, or is missing."""
+    calls = _calls_asked_for(span)
+    if calls is None and any(
+        event.attributes.get(semconv.COMPLETION) == _STAND_IN for event in span.events[:MAX_EVENTS]
+    ):
+        return _model_without_answer(span)
+    get = span.attributes.get
+    is_of_responses = str(get(semconv.FINISH_REASONS[0])) in _STATUSES
+    if span.scope.name == _MODEL_SCOPE and is_of_responses and get(_STREAMED) is False:
+        genai_span = model_span_of(span, NAME, calls, get(semconv.PROMPT))
+        genai_span.note(extent="some")
+        genai_span.finish = "" if calls is None else "tool_calls"
+        return genai_span
+    return None if calls is None else model_span_of(span, NAME, calls, get(semconv.PROMPT))
 
 
 def _model_without_answer(span: Span) -> GenAISpan:
@@ -97,6 +113,7 @@ DIALECT: Final = Dialect(
     attributes=frozenset({
         _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
+        semconv.FINISH_REASONS[0], _STREAMED,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

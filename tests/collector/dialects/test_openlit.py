@@ -171,6 +171,21 @@ def test_an_answer_of_the_responses_api_that_was_not_streamed_may_lack_calls(
     assert ("unrecorded_calls" in doubts(run_of(agent_span(), answering))) is not is_streamed
 
 
+@pytest.mark.parametrize("is_streamed", [True, False])
+@pytest.mark.parametrize("asks", [True, False])
+def test_before_1_37_an_answer_of_the_responses_api_that_was_not_streamed_may_lack_calls(
+    is_streamed: bool, asks: bool
+) -> None:
+    """Its only signs are a status in place of a reason to end."""
+    answer: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": ["completed"]}
+    answer |= {"gen_ai.request.is_stream": is_streamed, "gen_ai.completion": "" if asks else "Done."}
+    if asks:
+        answer |= {"gen_ai.tool.name": "get", "gen_ai.tool.call.id": "c1", "gen_ai.tool.args": '{"city": "Oslo"}'}
+    run = run_of(span("POST", 1, lasting=100), span("chat", 2, 1, attributes=answer, scope="openlit.otel.tracing"))
+    assert called(run) == (["get"] if asks else [])
+    assert ("unrecorded_calls" in doubts(run)) is not is_streamed
+
+
 def _begun(name: str, number: int, at: float, kwargs: str) -> Span:
     returned = f"<coroutine object {name} at 0x7effb62d65e0>"
     attributes = {"gen_ai.output.messages": returned, "function.args": "()", "function.kwargs": kwargs}
