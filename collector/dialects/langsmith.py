@@ -78,12 +78,16 @@ def _read_failure(genai_span: GenAISpan, span: Span) -> None:
     """Reads a failure that the status lacks: it is that of a success for JS, and in Python where the exporter saw the call
     before it had ended (0.15).
     """
+    if _has_nothing_returned(span):
+        set_raised(genai_span, span)
+    elif (told := failure_in_message(span.attributes.get(_OUTPUT))) is not None:
+        genai_span.status, genai_span.refusal = "error", told.refusal
+
+
+def _has_nothing_returned(span: Span) -> bool:
     output = span.attributes.get(_OUTPUT)
     returned = parse_any(output)
-    if output is None or (isinstance(returned, Mapping) and all(value is None for value in returned.values())):
-        set_raised(genai_span, span)
-    elif (told := failure_in_message(output)) is not None:
-        genai_span.status, genai_span.refusal = "error", told.refusal
+    return output is None or (isinstance(returned, Mapping) and all(value is None for value in returned.values()))
 
 
 def _read_failure_of_claude(genai_span: GenAISpan, span: Span) -> None:
@@ -112,6 +116,8 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT), conversation_id)
     genai_span.name = genai_span.agent = name_of(span.name)
     note_graph(genai_span, span, name_of(span.attributes.get(_INTEGRATION)))
+    if genai_span.status != "error" and _has_nothing_returned(span):
+        set_raised(genai_span, span)  # one that was cancelled has the status of a success (0.8)
     return genai_span
 
 

@@ -11,6 +11,7 @@ from collector.model.span import Span
 from tests.builders import called, doubts, read_tool, run_of, runs_of, span
 
 AGENT = "langsmith.metadata.lc_agent_name"
+INTEGRATION = "langsmith.metadata.ls_integration"
 
 
 def ls(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
@@ -101,6 +102,23 @@ def test_a_call_that_raised_and_returned_nothing_failed_whatever_its_status_says
     attributes = {"langsmith.span.kind": "tool", "gen_ai.prompt": '{"n": 1}', **returned}
     raised = [("exception", {"exception.message": "Error: declined"})]
     assert read_tool(span("pay", 2, 1, attributes=attributes, events=raised, status=1))[3] == status
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_a_call_that_has_no_span_may_have_run_where_the_run_was_cancelled(is_cancelled: bool) -> None:
+    """A cancelled agent has the status of a success (0.8), and the tool that it was cancelled in has no span."""
+    calls: list[dict[str, Any]] = [{"name": name, "args": {}, "id": name} for name in ("wait", "get")]
+    message = {"lc": 1, "id": ["AIMessage"], "kwargs": {"tool_calls": calls}}
+    answer = {"gen_ai.completion": json.dumps({"generations": [[{"message": message}]]})}
+    returned: dict[str, Any] = {} if is_cancelled else {"messages": []}
+    raised = [("exception", {"exception.message": "CancelledError()"})] if is_cancelled else []
+    run = run_of(
+        ls("chain", "travel", 1, lasting=90, status=1, events=raised,
+           attributes={AGENT: "travel", INTEGRATION: "langchain_create_agent", "gen_ai.completion": json.dumps(returned)}),
+        ls("llm", "ChatOpenAI", 2, 1, 1, 5, attributes=answer, status=1),
+        ls("tool", "get", 3, 1, 10, attributes={"gen_ai.tool.name": "get", "gen_ai.tool.call.id": "get"}, status=1),
+    )  # fmt: skip
+    assert ("uncertain_execution" in doubts(run)) is is_cancelled
 
 
 def test_an_agent_of_openais_sdk_is_the_chain_that_has_tools() -> None:
