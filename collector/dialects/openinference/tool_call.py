@@ -45,6 +45,8 @@ _REQUESTED: Final = "tool_call.function.arguments"
 """The arguments, which Pipecat's instrumentation (2.0) has nowhere else if there are none."""
 _AUTOGEN: Final = "openinference.instrumentation.autogen_agentchat"
 """It ends all spans well, also of calls whose arguments AutoGen could not parse, and tells its model so (0.7)."""
+_AUTOGEN_TOOL: Final = "tool_name"
+"""How it named tools first (0.1.0), on a span named after the class of the tool, whose input is that of ``run_json``."""
 _UNPARSED: Final = re.compile(r"Error: [^\n]{1,200}: line \d{1,9} column \d{1,9} \(char \d{1,9}\)\Z")
 _PIPECAT: Final = "openinference.instrumentation.pipecat"
 """It ends all spans well. A handler has no other way to tell a failure than its result (Pipecat 1.x)."""
@@ -60,7 +62,7 @@ _EXIT_CODE: Final = "Exit code "
 """Begins the words for a command of a shell that ran and failed."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 
-ATTRIBUTES: Final = (TOOL_NAME, _TOOL_PARAMETERS, _REQUESTED, *_CALL_IDS)
+ATTRIBUTES: Final = (TOOL_NAME, _AUTOGEN_TOOL, _TOOL_PARAMETERS, _REQUESTED, *_CALL_IDS)
 """What is read of a tool beside what other spans have."""
 
 
@@ -100,9 +102,20 @@ def read_tool(span: Span) -> GenAISpan:
         doubt_start(genai_span)
     if genai_span.scope == CLAUDE and not span.status_message.startswith(_EXIT_CODE):
         doubt_failure(genai_span)
+    if genai_span.scope == _AUTOGEN:
+        _read_autogen(genai_span, span)
     if genai_span.scope == agno.SCOPE:
         agno.note_lost_failures(genai_span, span)
     return genai_span
+
+
+def _read_autogen(genai_span: GenAISpan, span: Span) -> None:
+    given = parse_any(span.attributes.get(INPUT)) if _AUTOGEN_TOOL in span.attributes else None
+    if isinstance(given, Mapping):
+        genai_span.name = name_of(span.attributes[_AUTOGEN_TOOL])
+        genai_span.call_id, genai_span.arguments = name_of(given.get("call_id")), given.get("args")
+    if genai_span.is_pending:
+        doubt_outcome(genai_span)  # it was cancelled: what ends has an output or an error
 
 
 def _arguments_of(span: Span) -> object:

@@ -10,7 +10,7 @@ import pytest
 
 from collector import dialects
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, model_span, run_of, span, span_of_kind
+from tests.builders import agent_span, called, doubts, model_span, run_of, span, span_of_kind, tool_span
 
 KIND = "openinference.span.kind"
 
@@ -192,3 +192,40 @@ def test_the_messages_of_a_request_that_was_written_by_hand_are_asked_for() -> N
     asked = by_hand(2, 1, {}, ASKS)
     asked.is_whole = False
     assert dialects.read_span(asked) is None
+
+
+AUTOGEN = "openinference.instrumentation.autogen_agentchat"
+
+
+@pytest.mark.parametrize("status", [1, 2])
+def test_the_first_release_for_autogen_named_spans_after_the_class_of_the_tool(status: int) -> None:
+    """0.1.0, around the spans of AutoGen itself, which have neither arguments nor results."""
+    given = json.dumps(
+        {"args": {"order": 7}, "cancellation_token": "<CancellationToken object at 0x7f>", "call_id": "c1"}
+    )
+    attributes = {"tool_name": "pay", "tool_description": "Pay.", "input.value": given, "output.value": "paid"}
+    run = run_of(
+        span_of_kind(
+            KIND, "AGENT", "AssistantAgent.run", 1, lasting=100, attributes={"agent_name": "shop"}, scope=AUTOGEN
+        ),
+        agent_span("shop", 2, 1, lasting=90),
+        span_of_kind(
+            KIND, "TOOL", "FunctionTool.run_json", 3, 2, 10, 20, attributes=attributes, scope=AUTOGEN, status=status
+        ),
+        tool_span("pay", number=4, parent=3, at=11, lasting=18, call_id="c1", scope="autogen-core"),
+    )
+    (call,) = run.trajectory.calls
+    expected = "ok" if status == 1 else "error"
+    assert (call.name, call.id, call.arguments, call.status) == ("pay", "c1", {"order": 7}, expected)
+    assert doubts(run) == []
+
+
+@pytest.mark.parametrize("has_ended", [True, False])
+def test_a_call_that_was_cancelled_in_autogen_has_no_output(has_ended: bool) -> None:
+    attributes = {"tool.name": "pay", "tool.parameters": '{"order": 7}', "input.value": '{"order": 7}'}
+    attributes |= {"output.value": "paid"} if has_ended else {}
+    call = span_of_kind(
+        KIND, "TOOL", "shop.pay", 2, 1, 10, 20, attributes=attributes, scope=AUTOGEN, status=1 if has_ended else 0
+    )
+    run = run_of(span_of_kind(KIND, "AGENT", "shop.on_messages_stream", 1, lasting=100, scope=AUTOGEN), call)
+    assert (called(run), doubts(run)) == (["pay"], [] if has_ended else ["unobserved_results"])
