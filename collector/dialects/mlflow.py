@@ -17,8 +17,8 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.payloads.messages import tool_call_parts
-from collector.payloads.tool_results import failure_in_message
-from collector.payloads.values import find_text, first_name, name_of, parse_any
+from collector.payloads.tool_results import failure_in_message, failure_of_crewai
+from collector.payloads.values import UNREADABLE, find_text, first_name, name_of, parse_any
 
 NAME: Final = "mlflow"
 
@@ -45,6 +45,7 @@ _PIECES: Final = '"tool_calls": ['
 _MAX_CHUNKS: Final = 128  # so many events an SDK keeps of a span, the last ones
 _STREAM: Final = re.compile(r'"?<[\w.]{1,200} object at 0x[0-9a-f]+>"?')
 """In place of an answer: the repr of a stream that was not read for it (Anthropic's client, with `stream=True`)."""
+_CREWAI: Final = '{"agent_action": {'
 _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 _INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
@@ -90,6 +91,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = span.attributes.get(_INPUT)
     if span.name.endswith(_OF_CLASS):
         genai_span.arguments = _arguments_of_method(genai_span.arguments)
+    _read_crewai(genai_span, span)
     if genai_span.status != "error" and (told := failure_in_message(span.attributes.get(_OUTPUT))) is not None:
         genai_span.status, genai_span.refusal = "error", told.refusal
     if genai_span.status != "error" and _INPUT in span.attributes and _OUTPUT not in span.attributes:
@@ -98,6 +100,20 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.note(outcome="told")
     genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
     return genai_span
+
+
+def _read_crewai(genai_span: GenAISpan, span: Span) -> None:
+    """Reads a call of CrewAI's agents that ask in words (1.x): the input is what the model said, the result what it is told."""
+    given = span.attributes.get(_INPUT)
+    if type(given) is not str or not given.startswith(_CREWAI):
+        return
+    record = parse_any(given)
+    action = record.get("agent_action") if isinstance(record, Mapping) else None
+    genai_span.arguments = action.get("tool_input") if isinstance(action, Mapping) else UNREADABLE
+    returned = parse_any(span.attributes.get(_OUTPUT))
+    told = failure_of_crewai(returned.get("result")) if isinstance(returned, Mapping) else None
+    if told is not None:
+        genai_span.status, genai_span.refusal = "error", told.refusal
 
 
 def _arguments_of_method(given: object) -> object:

@@ -31,7 +31,7 @@ from collector.payloads.refusals import (
 )
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import arguments_of_crew, is_positional, is_schema, tool_arguments
-from collector.payloads.tool_results import flagged_failure, is_in_place_of_result, tool_result
+from collector.payloads.tool_results import failure_of_crewai, flagged_failure, is_in_place_of_result, tool_result
 from collector.payloads.values import UNREADABLE, find_text, first_name, name_of, parse_any
 
 _TOOL_PARAMETERS: Final = "tool.parameters"
@@ -52,10 +52,6 @@ _PIPECAT: Final = "openinference.instrumentation.pipecat"
 """It ends all spans well. A handler has no other way to tell a failure than its result (Pipecat 1.x)."""
 _CREWAI: Final = "openinference.instrumentation.crewai"
 """It ends the spans of tools well, also of one that failed (CrewAI 0.2xx) or could not reach the coworker that it names."""
-_FAILED_IN_CREW: Final = re.compile(
-    r"\s*(?:I encountered an error while trying to use the tool|Error executing tool)\."
-)
-"""How the words begin that CrewAI has in place of a result."""
 _ADK: Final = "openinference.instrumentation.google_adk"
 """It ends the spans of tools well, also of one whose error a callback answered, or that answered with an error (1.0)."""
 _EXIT_CODE: Final = "Exit code "
@@ -138,8 +134,8 @@ def _read_refusal(genai_span: GenAISpan, output: object) -> None:
         genai_span.note(outcome="told")
     elif (flagged := flagged_failure(output)) is not None:
         genai_span.status, genai_span.refusal = "error", flagged.refusal or genai_span.refusal
-    elif genai_span.scope == _CREWAI and type(output) is str and _FAILED_IN_CREW.match(output) is not None:
-        genai_span.status = "error"
+    elif genai_span.scope == _CREWAI and (failed := failure_of_crewai(output)) is not None:
+        genai_span.status, genai_span.refusal = "error", failed.refusal
     # AutoGen's span of a tool that does not exist ends well. Only of a refusal that names the tool: the output is the tool's.
     name = genai_span.name
     if name is not None and type(output) is str and len(output) <= MAX_CHARS and name in output:

@@ -267,3 +267,42 @@ def test_a_span_in_which_llama_index_puts_a_request_together_is_no_request() -> 
     given = {"mlflow.spanInputs": "{}", "mlflow.spanOutputs": json.dumps({"messages": messages, "tools": []})}
     prepared = ml("LLM", "OpenAILike._prepare_chat_with_tools", 2, 1, 1, 5, attributes=given)
     assert dialects.read_span(prepared) is IGNORED
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ("sunny", ("get", "ok")),
+        (
+            "\nI encountered an error while trying to use the tool. This was the error: no weather.\n Tool get",
+            ("get", "error"),
+        ),
+        (
+            "I encountered an error: Action 'get' don't exist, these are the only available Actions:\n",
+            ("(get)", "error"),
+        ),
+        (
+            "I tried reusing the same input, I must stop using this action input. I'll try another.\n",
+            ("(get)", "error"),
+        ),
+    ],
+)
+def test_the_input_of_a_call_of_crewai_is_what_the_model_said(result: str, expected: tuple[str, str]) -> None:
+    """CrewAI 1.7 under 3.8: all calls end well, also those that CrewAI did not make."""
+    said = 'Thought: Look\nAction: get\nAction Input: {"city": "Oslo"}'
+    action = {"thought": "Look", "tool": "get", "tool_input": '{"city": "Oslo"}', "text": said, "result": None}
+    given = {
+        "agent_action": action,
+        "tools": ["CrewStructuredTool(name='get')"],
+        "agent_key": "k",
+        "agent_role": "shop",
+    }
+    returned = {"result": result, "result_as_answer": False}
+    attributes = {"mlflow.spanInputs": json.dumps(given), "mlflow.spanOutputs": json.dumps(returned)}
+    run = run_of(
+        ml("AGENT", "shop", 1, lasting=100, attributes={"mlflow.spanInputs": "{}"}, status=1),
+        ml("TOOL", "get", 2, 1, 10, attributes=attributes, status=1),
+    )
+    (call,) = run.trajectory.calls
+    assert (*called(run), call.status) == expected
+    assert (call.arguments, doubts(run)) == ({"city": "Oslo"}, [])
