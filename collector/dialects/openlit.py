@@ -19,6 +19,8 @@ _NODES_SCOPE: Final = "openlit.instrumentation.langgraph"
 _MODEL_SCOPE: Final = "openlit.otel.tracing"
 _FLOW_SCOPE: Final = "openlit.instrumentation.crewai"
 _AGENTS_SCOPE: Final = "@openlit/instrumentation-openai-agents"
+_AG2_SCOPE: Final = "openlit.instrumentation.ag2"
+_MESSAGE_TYPE: Final = "gen_ai.agent.message_type"
 _HANDED_OVER_BY: Final = "gen_ai.agent.source"
 _ARGS: Final = "function.args"
 _KWARGS: Final = "function.kwargs"
@@ -46,6 +48,9 @@ def read_span(span: Span) -> GenAISpan | None:
         return IGNORED if is_method and span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
     if span.scope.name == _AGENTS_SCOPE:
         return IGNORED if _HANDED_OVER_BY in span.attributes else None  # a handoff; the agent's run follows
+    if span.scope.name == _AG2_SCOPE and _MESSAGE_TYPE in span.attributes:
+        # What an agent sends, receives or thinks of: said to be a request to a model, of which there are spans inside.
+        return IGNORED if span.parent_span_id else context_span_of(span, Role.OTHER, NAME)
     if semconv.OPERATION_NAME in span.attributes:
         return _read_request(span)
     if span.scope.name != _FUNCTIONS_SCOPE:
@@ -108,12 +113,12 @@ def _calls_asked_for(span: Span) -> list[dict[str, object]] | None:
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
-    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE),
+    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE),
     read_span=read_span,
     attributes=frozenset({
         _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
-        semconv.FINISH_REASONS[0], _STREAMED,
+        semconv.FINISH_REASONS[0], _STREAMED, _MESSAGE_TYPE,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

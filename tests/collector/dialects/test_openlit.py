@@ -186,6 +186,26 @@ def test_before_1_37_an_answer_of_the_responses_api_that_was_not_streamed_may_la
     assert ("unrecorded_calls" in doubts(run)) is not is_streamed
 
 
+def test_what_agents_of_ag2_send_to_each_other_is_no_request_to_a_model() -> None:
+    """openlit 1.42: the messages are the names of agents. It could not read the answer to the request inside."""
+
+    def sent(kind: str, agent: str, number: int, parent: int, messages: dict[str, str]) -> Span:
+        attributes = {"gen_ai.operation.name": "chat", "gen_ai.agent.name": agent, "gen_ai.agent.message_type": kind}
+        return span(
+            f"execute_task {agent}", number, parent, number, 90 - 2 * number, status=1, scope="openlit.instrumentation.ag2",
+            attributes=attributes | messages,
+        )  # fmt: skip
+
+    asked = {"error.type": "AttributeError"}
+    run = run_of(
+        sent("send", "user", 1, 0, {"gen_ai.output.messages": "shop"}),
+        sent("receive", "shop", 2, 1, {"gen_ai.input.messages": "user"}),
+        sent("generate_reply", "shop", 3, 2, {}),
+        model_span((), 4, 3, at=5, lasting=5, attributes=asked, scope="openlit.instrumentation.openai", status=2),
+    )
+    assert (called(run), doubts(run)) == ([], ["nothing_recorded"])
+
+
 def _begun(name: str, number: int, at: float, kwargs: str) -> Span:
     returned = f"<coroutine object {name} at 0x7effb62d65e0>"
     attributes = {"gen_ai.output.messages": returned, "function.args": "()", "function.kwargs": kwargs}
