@@ -163,6 +163,7 @@ class RunsDatabase:
         """Start with an empty database, because this one is damaged."""
         with self._lock:
             self._connection.close()
+            self._opened = None  # where the rest fails, as on a full disk, the next change opens it
             self._remove()
             self._opened = self._connect()
 

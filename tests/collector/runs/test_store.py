@@ -645,6 +645,16 @@ def test_a_store_that_another_process_holds_is_not_begun_anew_but_opened_later(t
     assert asyncio.run(run()) == (1.0, 4, Counted(failed=5))
 
 
+def spoil(store: RunStore, path: Path) -> None:
+    """Overwrite all but the first page of an open store."""
+    execute(store, "PRAGMA wal_checkpoint(TRUNCATE)")
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (size - 4096))
+    execute(store, "PRAGMA cache_size = 0")
+
+
 def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew_and_no_verdict_is_lost_to_it(tmp_path: Path) -> None:
     async def run() -> tuple[int, float]:
         clock, telemetry = ManualClock(), Telemetry()
@@ -653,13 +663,8 @@ def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew_and_no_verdict_i
         for verdict in verdicts(50, "fail", run={"user_input": "x" * 500}):
             store.offer(verdict)
         store.advance()
-        await until(lambda: store.database.read("SELECT count(*) FROM runs") == [(50,)])
-        execute(store, "PRAGMA wal_checkpoint(TRUNCATE)")
-        size = (tmp_path / NAME).stat().st_size
-        with (tmp_path / NAME).open("r+b") as file:
-            file.seek(4096)
-            file.write(b"\xff" * (size - 4096))
-        execute(store, "PRAGMA cache_size = 0")
+        await until(lambda: store.generation)  # also pruned: that would find the damage, too
+        spoil(store, tmp_path / NAME)
         clock.seconds += 10
         for verdict in verdicts(20, "fail", first=60):
             store.offer(verdict)
@@ -669,6 +674,32 @@ def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew_and_no_verdict_i
         return kept, metric(telemetry, "not_writable")
 
     assert asyncio.run(run()) == (20, 0.0)
+
+
+def test_a_damaged_store_that_cannot_be_begun_anew_at_once_is_opened_later(tmp_path: Path) -> None:
+    async def run() -> tuple[int, float]:
+        clock, telemetry, folder = ManualClock(), Telemetry(), tmp_path / "runs"
+        store = store_of(clock, telemetry, runs={"path": str(folder)})
+        await store.start()
+        for verdict in verdicts(50, "fail", run={"user_input": "x" * 500}):
+            store.offer(verdict)
+        store.advance()
+        await until(lambda: store.generation)  # also pruned: that would find the damage, too
+        spoil(store, folder / NAME)
+        folder.rename(tmp_path / "away")
+        clock.seconds += 10
+        for verdict in verdicts(3, "fail", first=60):
+            store.offer(verdict)
+        store.advance()
+        await until(lambda: metric(telemetry, "not_writable") == 3)
+        for verdict in verdicts(2, "fail", first=70):
+            store.offer(verdict)
+        await store.stored()
+        kept = len(page_of(store.database, Filter()).runs)
+        store.database.close()
+        return kept, metric(telemetry, "not_writable")
+
+    assert asyncio.run(run()) == (2, 3.0)
 
 
 def test_what_waits_for_a_disk_that_does_not_answer_is_bounded_and_counts_are_exact_after_it(tmp_path: Path) -> None:
