@@ -31,6 +31,7 @@ from collector.scoring.embeddings import installed
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from collector.service.admission import Admission
+from collector.service.certificates import tell_validity
 from collector.service.export_paths import ExportPaths
 from collector.service.garbage import YoungGarbage, kept
 from collector.service.health import AdminServer, Health, shown_config
@@ -52,9 +53,7 @@ _IDLE_PAUSE = 0.25  # seconds; each time that an idle process wakes up costs a f
 _MAX_STEP = 0.01  # seconds of recovery in which nothing else runs
 _MAX_SHORT = 15.0  # seconds for which memory is short before what connections take themselves is freed
 _MAX_SETTLE = 5.0  # seconds that open traces get to settle at shutdown
-_MAX_LAST_SCRAPE = (
-    20.0  # seconds for which metrics tell what was dropped at shutdown; the usual interval of scrapes is 15
-)
+_MAX_LAST_SCRAPE = 20.0  # seconds for which metrics tell what shutdown dropped; the usual interval of scrapes is 15
 
 
 class Service:
@@ -113,6 +112,7 @@ class Service:
         protocols = config.receivers.otlp.protocols
         self.grpc = OtlpGrpcReceiver(protocols.grpc, intake) if protocols.grpc else None
         self.http = OtlpHttpReceiver(protocols.http, intake) if protocols.http else None
+        tell_validity(config, self.telemetry)
         self.prometheus = PrometheusExporter(config.exporters.prometheus, self.telemetry)
         self.admin = AdminServer(config, self.health, self._build_console(store), self.telemetry)
         for listener, server in (("otlp_http", self.http), ("prometheus", self.prometheus), ("admin", self.admin)):

@@ -180,6 +180,16 @@ class Telemetry:
         self.accept_failures = self._counter(
             "accept_failures", "Connections that could not be accepted: no file descriptors left.", "listener"
         )
+        self.certificate_not_before_timestamp_seconds = self._gauge(
+            "certificate_not_before_timestamp_seconds",
+            "From when the certificate of a listener is valid, in Unix time.",
+            "listener",
+        )
+        self.certificate_not_after_timestamp_seconds = self._gauge(
+            "certificate_not_after_timestamp_seconds",
+            "Until when the certificate of a listener is valid, in Unix time: from then on no sender can connect.",
+            "listener",
+        )
 
     def _declare_exporters(self) -> None:
         self.exporter_sent_spans = self._counter("exporter_sent_spans", "Spans delivered to the backend.", "exporter")

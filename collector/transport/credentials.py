@@ -6,9 +6,11 @@ and a new one that cannot be used leaves the old one in force, which is logged.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import logging
 import ssl
+import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +18,7 @@ from pathlib import Path
 from collector.config.receivers import BearerAuthConfig, ServerTlsConfig
 from collector.errors import ConfigError, UnauthenticatedError
 from collector.files import read_regular_file
+from collector.transport.validity import validity_of
 
 _log = logging.getLogger(__name__)
 _SCHEME = "bearer "
@@ -60,10 +63,16 @@ def read_file(path: Path, what: str) -> bytes:
 
 
 def server_context(config: ServerTlsConfig) -> ssl.SSLContext:
-    """The TLS context of a listener; with ``client_ca_file`` clients must show a certificate. Raises ConfigError."""
+    """The TLS context of a listener; with ``client_ca_file`` clients must show a certificate. Raises ConfigError.
+
+    A certificate that clients will refuse, because it is over, is logged.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     load_files(context, config)
+    with contextlib.suppress(ValueError):
+        if validity_of(read_file(config.cert_file, "tls.cert_file")).not_after <= time.time():
+            _log.warning("tls.cert_file: the certificate in %s has expired; clients refuse it", config.cert_file)
     if config.client_ca_file is not None:
         context.verify_mode = ssl.CERT_REQUIRED
     return context

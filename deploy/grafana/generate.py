@@ -486,6 +486,22 @@ HEALTH: Sequence[Panel] = (
     counter_panel(
         "rightcall_accept_failures_total", "listener", "cps", "Refused connections", "No file descriptors were left."
     ),
+    Panel(
+        "Certificates",
+        "Share of the time left for which the certificate of a listener is valid. Once it is over, no sender can connect.",
+        [
+            Query(
+                f"(rightcall_certificate_not_after_timestamp_seconds{{{COLLECTOR}}} - time())"
+                f" / (rightcall_certificate_not_after_timestamp_seconds{{{COLLECTOR}}}"
+                f" - rightcall_certificate_not_before_timestamp_seconds{{{COLLECTOR}}})",
+                "{{instance}} {{listener}}",
+            )
+        ],
+        unit="percentunit",
+        width=8,
+        maximum=1,
+        empty=NO_DATA,
+    ),
     counter_panel(
         "rightcall_rules_reload_failures_total",
         "instance",

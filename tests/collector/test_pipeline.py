@@ -627,6 +627,8 @@ CONDITIONAL = {
     "verdict_revisions": "a late span that changes a verdict",
     "receiver_refused_spans": "a refused request",
     "accept_failures": "a process without file descriptors",
+    "certificate_not_before_timestamp_seconds": "a listener with tls",
+    "certificate_not_after_timestamp_seconds": "a listener with tls",
     "exporter_sent_spans": "an exporter",
     "exporter_send_failed_spans": "a request given up on",
     "exporter_send_failed_log_records": "a request given up on",
