@@ -6,6 +6,7 @@ answer so far, with every call and its result.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from collector.model import semconv
@@ -28,6 +29,8 @@ _MEMORY_OPERATION: Final = "memory.operation"
 _INPUT: Final = "input"
 _OUTPUT: Final = "output"
 _CONVERSATION: Final = "conversation.id"
+_ISSUES: Final = re.compile(r"(?:Output validation failed: )?\[")
+"""Begins what Zod says of a result, or a tool of what it read: arguments are checked before a span begins (2.x)."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -50,6 +53,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = get(_INPUT)
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     genai_span.conversation_id = name_of(get(_CONVERSATION))
+    if _ISSUES.match(span.status_message):
+        genai_span.refusal = None
     return genai_span
 
 

@@ -49,6 +49,26 @@ def test_an_agent_inside_another_has_the_others_name_as_well() -> None:
     assert [(run.agent, called(run)) for run in runs] == [("Travel", ["delegate_task"]), ("Clerk", ["pay"])]
 
 
+ISSUES = '[\n  {\n    "expected": "number",\n    "code": "invalid_type",\n    "path": [\n      "total"\n    ]\n  }\n]'
+
+
+@pytest.mark.parametrize(
+    ("message", "ran"),
+    [
+        (f"Output validation failed: {ISSUES}", True),
+        (ISSUES, True),  # thrown by the tool itself, of what it had fetched
+        (f"MCP error -32602: Input validation error: Invalid arguments for tool pay: {ISSUES}", False),
+    ],
+)
+def test_what_does_not_fit_a_schema_inside_the_span_is_no_argument(message: str, ran: bool) -> None:
+    tool = span(
+        "tool.execution:pay", 2, 1, lasting=50, status=2, message=message, scope="@voltagent/core",
+        attributes={"entity.type": "agent", "entity.name": "Travel", **TOOL, "error.type": "VoltAgentError"},
+    )  # fmt: skip
+    [call] = run_of(volt("Travel", 1, 0, input="pay order 7"), tool).trajectory.calls
+    assert (call.executed, call.status) == (ran, "error")
+
+
 def test_memory_and_model_spans_carry_the_agents_name_too() -> None:
     assert dialects.read_span(volt("memory.read", 2, 1, **{"span.type": "memory"})) is IGNORED
     assert dialects.read_span(volt("llm:generateText", 2, 1, **{"span.type": "llm"})) is IGNORED
