@@ -81,7 +81,11 @@ def _read_tool(span: Span) -> GenAISpan:
     answer = result if result not in (None, *_EMPTY) else get(semconv.TOOL_CALL_RESULT)
     told = tool_result(None, answer)
     outcome = told.status(genai_span.name)
-    if semconv.OPERATION_NAME not in span.attributes or outcome not in ("ok", "open"):
+    if semconv.OPERATION_NAME not in span.attributes:  # for JavaScript, of arguments that do not fit as well
+        genai_span.status = "error"
+        if span.status == 0:
+            doubt_failure(genai_span)
+    elif outcome not in ("ok", "open"):
         genai_span.status, genai_span.refusal = "error", genai_span.refusal or told.refusal
     elif outcome == "open":
         doubt_outcome(genai_span)

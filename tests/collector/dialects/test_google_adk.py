@@ -50,6 +50,36 @@ def test_a_span_with_nothing_but_a_name_is_a_failed_tool() -> None:
     assert read_tool(adk("execute_tool pay", 2, 1)) == ("pay", None, None, "error")
 
 
+def model(number: int, at: float, *contents: dict[str, Any], answer: dict[str, Any] | None = None) -> Span:
+    texts = ("{}", "{}") if answer is None else (json.dumps({"contents": contents}), json.dumps({"content": answer}))
+    attributes = dict(zip((f"{ADK}.llm_request", f"{ADK}.llm_response"), texts, strict=True))
+    return adk("call_llm", number, 1, at, 20, attributes=attributes)
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "expected"),
+    [
+        (0, None, ["uncertain_execution"]),  # JavaScript: ADK may have refused the arguments, which no span says
+        (2, None, []),  # Python: what the tool raised ended the span
+        (0, "Error in tool 'pay': card declined", []),
+    ],
+)
+def test_a_span_with_nothing_but_a_name_may_be_of_a_refused_call(
+    status: int, told: str | None, expected: list[str]
+) -> None:
+    asked = {"role": "model", "parts": [{"functionCall": {"name": "pay", "args": {"order": 7}}}]}
+    answered = {"role": "user", "parts": [{"functionResponse": {"name": "pay", "response": {"error": told}}}]}
+    said = {"role": "model", "parts": [{"text": "Declined."}]}
+    is_recorded = told is not None
+    run = run_of(
+        adk("invoke_agent helper", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}),
+        model(2, 0, answer=asked if is_recorded else None),
+        adk("execute_tool pay", 3, 2, 10, 5, status=status),
+        model(4, 50, asked, answered, answer=said if is_recorded else None),
+    )
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
 def test_a_tool_that_does_not_exist_has_a_span_all_the_same() -> None:
     unknown = adk("execute_tool pay", 2, 1, attributes={**TOOL, "gen_ai.tool.description": "Tool not found"}, status=2)
     assert called(
