@@ -26,6 +26,8 @@ _STATE: Final = "genkit:state"
 _INTERRUPT: Final = "genkit:metadata:interrupt"
 _INTERRUPT_ERROR: Final = "ToolInterruptError"
 """The type of error of an interrupt that tells nothing, such as that of `defineInterrupt`."""
+_ZOD: Final = "ZodError"
+"""The type of error of a tool that did not understand what it fetched: Genkit checks arguments in other words."""
 _SESSION: Final = "genkit:sessionId"
 _CUSTOM: Final = '"custom":{'
 
@@ -72,6 +74,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = get(_INPUT)
     if get(_STATE) == "error" or _is_flagged(get(_OUTPUT)):
         genai_span.status = "error"
+    if genai_span.error_type == _ZOD:
+        genai_span.refusal = None
     # It waits for an answer, and is restarted in a span of its own or answered for.
     if _INTERRUPT in span.attributes or genai_span.error_type == _INTERRUPT_ERROR:
         genai_span.refusal = Refusal()

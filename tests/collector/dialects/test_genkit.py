@@ -46,6 +46,17 @@ def test_what_a_tool_returned_may_be_an_error(subtype: str, output: str, status:
     assert read_tool(genkit(subtype, "pay", 2, 1, attributes=attributes))[3] == status
 
 
+@pytest.mark.parametrize(("error", "expected"), [("ZodError", ["pay"]), ("McpError", ["(pay)"])])
+def test_a_tool_that_did_not_understand_what_it_fetched_ran(error: str, expected: list[str]) -> None:
+    issues = '[\n  {\n    "code": "invalid_type",\n    "expected": "number"\n  }\n]'
+    words = issues if error == "ZodError" else f"MCP error -32602: Input validation error: {issues}"
+    tool = genkit(
+        "tool", "pay", 2, 1, attributes={"genkit:input": '{"order": 7}', "genkit:state": "error"}, status=2, message=words,
+        events=[("exception", {"exception.type": error, "exception.message": words})],
+    )  # fmt: skip
+    assert called(run_of(genkit("flow", "chat", 1, lasting=100), tool)) == expected
+
+
 def test_a_flow_is_a_run() -> None:
     answer = {
         "message": {
