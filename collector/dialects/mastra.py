@@ -15,7 +15,7 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import context_span_of, genai_span_of, set_input, set_output
+from collector.model.from_span import context_span_of, doubt_outcome, genai_span_of, set_input, set_output
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.messages import may_contain_tool_calls
@@ -66,6 +66,9 @@ _TYPES: Final = {
 _WORKFLOW: Final = "workflow-"
 """Begins the names of tools that are workflows: their spans end well, whatever became of the workflow inside."""
 _FAILED_WORKFLOW: Final = re.compile(r"\{\"error\":.+,\"runId\":\"[^\"]{1,64}\"\}\Z", re.DOTALL)
+_MISFIT: Final = re.compile(r'"message":\s?"Tool output validation failed for ')
+"""What Mastra answers in place of a result that does not fit the tool's schema."""
+_MISFIT_WITHIN: Final = 100  # characters of a result
 _SUSPENDED: Final = '{"status":"suspended"'
 _AGENT_OUTPUTS: Final = ("mastra.agent_run.output", _LANGFUSE_OUTPUT, _LAMINAR_OUTPUT)
 _MODEL_OUTPUTS: Final = (_OUTPUT, _LANGFUSE_OUTPUT, _LAMINAR_OUTPUT)
@@ -105,9 +108,19 @@ def _read_tool(span: Span, *, is_pending: bool) -> GenAISpan:
         genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
     elif type(result) is str and is_refusal(result, genai_span.name):  # such a span has status OK
         genai_span.status, genai_span.refusal = "error", Refusal()
-    elif type(result) is str and (genai_span.name or "").startswith(_WORKFLOW) and _FAILED_WORKFLOW.match(result):
+    elif type(result) is str and _tells_failure(genai_span.name or "", result):
         genai_span.status = "error"
+    elif result is None and genai_span.arguments is None and genai_span.status == "ok":  # content is not recorded
+        genai_span.status = "unset"
+        doubt_outcome(genai_span)
     return genai_span
+
+
+def _tells_failure(tool: str, result: str) -> bool:
+    """Whether a result tells that its tool ran and failed; the span ended well."""
+    if tool.startswith(_WORKFLOW) and _FAILED_WORKFLOW.match(result):
+        return True
+    return result.startswith(_ERROR) and _MISFIT.search(result, 0, _MISFIT_WITHIN) is not None
 
 
 def _read_method(span: Span) -> GenAISpan | None:

@@ -74,6 +74,36 @@ def test_arguments_that_fail_the_schema_leave_a_span_with_status_ok() -> None:
     assert called(run_of(mastra("agent_run", "invoke_agent a", 1), refused)) == ["(get)"]
 
 
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        ("Tool output validation failed for get. The tool returned invalid output:\n- total: Invalid input", "error"),
+        ("no such order", "ok"),  # an answer of the tool's own
+    ],
+)
+def test_a_result_that_fails_the_schema_leaves_a_span_with_status_ok(message: str, status: str) -> None:
+    result = json.dumps({"error": True, "message": message}, separators=(",", ":"))
+    told = {"gen_ai.tool.name": "get", "gen_ai.tool.call.arguments": "{}", "gen_ai.tool.call.result": result}
+    tool = mastra("tool_call", "execute_tool get", 2, 1, attributes=told, status=1)
+    assert read_tool(tool) == ("get", None, {}, status)
+    assert called(run_of(mastra("agent_run", "invoke_agent a", 1), tool)) == ["get"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [({}, ["unobserved_results"]), ({"gen_ai.tool.call.arguments": "{}"}, [])],
+    ids=["no content", "a tool that returns nothing"],
+)
+def test_without_content_a_call_may_have_failed(arguments: dict[str, str], expected: list[str]) -> None:
+    """What fails for Mastra, and not for the function, is in the result: a workflow, a result that fails the schema."""
+    attributes = {"gen_ai.tool.name": "workflow-pay", "gen_ai.tool.call.id": "c1", **arguments}
+    run = run_of(
+        mastra("agent_run", "invoke_agent a", 1, lasting=90),
+        mastra("tool_call", "execute_tool workflow-pay", 2, 1, attributes=attributes, status=1),
+    )
+    assert (called(run), doubts(run)) == (["workflow-pay"], expected)
+
+
 def test_what_a_server_of_mcp_answers_tells_that_its_tool_failed() -> None:
     result = '{"content":[{"type":"text","text":"closed"}],"isError":true}'
     tool = mastra("mcp_tool_call", "mcp_tool: 'get'", 2, 1, attributes={"output": result}, status=1)
