@@ -46,9 +46,9 @@ class Request:
     form: Mapping[str, str] = field(default_factory=dict)
     now: float = field(default_factory=time.time)
 
-    def link(self, path: str | None = None, **changes: str | int | None) -> str:
+    def link(self, path: str | None = None, /, **changes: str | int | None) -> str:
         """Returns a link that keeps the query but for these changes; None removes."""
-        query = {**self.query, **{name.replace("__", "."): value for name, value in changes.items()}}
+        query = {**self.query, **changes}
         kept = urlencode({name: value for name, value in query.items() if value not in (None, "")})
         return f"{path or self.path}{'?' + kept if kept else ''}"
 

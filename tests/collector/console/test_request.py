@@ -37,8 +37,13 @@ def test_a_link_gives_back_the_query_it_was_made_of(query: dict[str, str]) -> No
 def test_a_link_changes_and_removes_fields() -> None:
     request = Request("/runs", {"label": "fail", "after": "9", "service.name": "a&b"})
     assert request.link(after=None, limit=5) == "/runs?label=fail&service.name=a%26b&limit=5"
-    assert request.link("/console", label=None, after=None, service__name="é") == "/console?service.name=%C3%A9"
-    assert request.link(label=None, after=None, service__name=None) == "/runs"
+    assert request.link("/console", label=None, after=None, **{"service.name": "é"}) == "/console?service.name=%C3%A9"
+    assert request.link(label=None, after=None, **{"service.name": None}) == "/runs"
+
+
+@pytest.mark.parametrize("dimension", ["path", "self", "tenant__id"])
+def test_a_link_removes_any_dimension(dimension: str) -> None:
+    assert Request("/runs", {dimension: "x", "label": "fail"}).link(**{dimension: None}) == "/runs?label=fail"
 
 
 @pytest.mark.parametrize(
