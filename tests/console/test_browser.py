@@ -19,7 +19,9 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 expect = playwright.expect  # waits, as a click does not
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 AXE = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
-PAGES = ("/console?range=24h", "/console/runs", "/console/rules", "/console/compare?range=24h", "/console/config")
+PAGES = (
+    "/console?range=24h", "/console/runs", "/console/rules", "/console/compare?range=24h", "/console/drift", "/console/config",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +186,11 @@ def test_the_keyboard_reaches_everything(page: Any) -> None:
     assert page.evaluate("document.activeElement.getAttribute('href')") == second
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{second}")
+
+
+def test_the_script_runs_to_its_end_on_every_page(page: Any) -> None:
+    for path in PAGES:
+        page.goto(path)  # the fixture fails where it raised an error
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

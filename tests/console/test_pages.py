@@ -98,6 +98,7 @@ def test_every_page_has_the_frame_that_leads_to_the_others(collector: CollectorP
     assert page.count("<h1") == 1
     assert 'lang="en"' in page
     assert 'href="/console/compare"' in page
+    assert ("data-live" in page) == ("data-pause" in page), "what changes by itself can be stopped"
 
 
 def test_the_overview_counts_what_happened(collector: CollectorProcess) -> None:
