@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -115,7 +115,10 @@ def _moment(query: Mapping[str, str], name: str, now: float) -> float | None:
     raise BadQueryError(f"{name} must be seconds of Unix time, or a date such as 2026-11-22T08:00:00Z")
 
 
-_timestamp: Callable[[str], float] = lambda text: datetime.fromisoformat(text).timestamp()  # noqa: E731
+def _timestamp(text: str) -> float:
+    moment = datetime.fromisoformat(text)
+    # Without an offset it is a time as pages show it, wherever the collector runs.
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def page_size(query: Mapping[str, str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from datetime import UTC, datetime
 from urllib.parse import quote_from_bytes
 
@@ -118,6 +119,17 @@ def test_a_field_that_nobody_knows_is_named_with_the_nearest() -> None:
 @pytest.mark.parametrize("name", ["since", "until"])
 def test_moments_are_seconds_or_dates(name: str, text: str, moment: float) -> None:
     assert getattr(filter_of({name: text}, NOW), name) == moment
+
+
+def test_a_time_without_an_offset_is_in_utc_wherever_the_collector_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert filter_of({"since": "2026-11-22T08:00"}, NOW).since == NOW
+        assert filter_of({"until": "2026-11-22"}, NOW).until == NOW - 8 * 3600
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.parametrize(
