@@ -62,6 +62,14 @@ def test_manifests_are_valid_restricted_and_wired(case: Path) -> None:
     assert_wired(items)
 
 
+def test_load_balancers_roll_with_their_configuration() -> None:
+    def pods(key: str) -> Any:
+        items = render("--values", CHART / "ci" / "balanced-values.yaml", "--set", f"loadBalancer.routingKey={key}")
+        return one(items, "Deployment", "agents-rightcall-balancer")["spec"]["template"]
+
+    assert pods("service") != pods("traceID"), "nothing else makes them read it again"
+
+
 @every_case
 def test_the_collector_accepts_its_configuration(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = collector_config(render("--values", case), tmp_path, monkeypatch)

@@ -45,3 +45,38 @@
 {{- end -}}
 {{- toYaml (mergeOverwrite (deepCopy $config) $own) -}}
 {{- end -}}
+
+{{/* That of the OpenTelemetry Collectors in front of the replicas. */}}
+{{- define "rightcall.balancerConfig" -}}
+receivers:
+  otlp:
+    protocols:
+      grpc: {endpoint: "0.0.0.0:{{ .Values.ports.grpc }}"}
+      http: {endpoint: "0.0.0.0:{{ .Values.ports.http }}"}
+processors:
+  memory_limiter: {check_interval: 1s, limit_percentage: 80, spike_limit_percentage: 20}
+exporters:
+  loadbalancing:
+    routing_key: {{ .Values.loadBalancer.routingKey }}
+    protocol:
+      otlp:
+        tls: {insecure: true}
+        retry_on_failure: {enabled: true}
+        sending_queue: {enabled: true}
+    resolver:
+      dns:
+        hostname: {{ include "rightcall.fullname" . }}-replicas.{{ .Release.Namespace }}.svc.cluster.local
+        port: "{{ .Values.ports.grpc }}"
+        interval: 2s
+  otlp_grpc/metrics:  # metrics belong to no trace: any replica passes them on
+    endpoint: dns:///{{ include "rightcall.fullname" . }}-replicas.{{ .Release.Namespace }}.svc.cluster.local:{{ .Values.ports.grpc }}
+    tls: {insecure: true}
+extensions:
+  health_check: {endpoint: "0.0.0.0:13133"}
+service:
+  extensions: [health_check]
+  pipelines:
+    traces: {receivers: [otlp], processors: [memory_limiter], exporters: [loadbalancing]}
+    logs: {receivers: [otlp], processors: [memory_limiter], exporters: [loadbalancing]}
+    metrics: {receivers: [otlp], processors: [memory_limiter], exporters: [otlp_grpc/metrics]}
+{{- end -}}
