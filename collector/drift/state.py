@@ -7,7 +7,6 @@ that cannot be read is begun anew.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import logging
 import sys
@@ -80,7 +79,7 @@ class DriftState:
             }
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, TypeError, KeyError, RecursionError, zlib.error, binascii.Error) as error:
+        except (OSError, ValueError, TypeError, LookupError, OverflowError, RecursionError, zlib.error) as error:
             _log.warning("drift: %s is begun anew: %s", self.path, error or type(error).__name__)
             return {}
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import logging
+import sys
 import tracemalloc
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,7 @@ import pytest
 
 from collector.config.model import Config, RedactionConfig
 from collector.drift import monitor as monitors
+from collector.drift.comparison import MAX_FACTS
 from collector.drift.monitor import MAX_PATHS, DriftMonitor, build_monitor
 from collector.drift.state import MAX_BYTES, DriftState
 from collector.drift.stream import MAX_STREAMS
@@ -224,7 +229,29 @@ def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("damage", [b"", b"[]", b'{"format": [0, "little"]}', b"\xff", b'{"a":' * 100_000])
+EMPTY = {
+    "route": "", "agent": "", "facts": [None] * MAX_FACTS, "refused": 0, "hours": [], "versions": [],
+    "counts": base64.b64encode(zlib.compress(b"")).decode(),
+}  # fmt: skip
+
+
+def of_stream(**damage: Any) -> bytes:
+    return json.dumps({"format": [1, sys.byteorder], "streams": [{**EMPTY, **damage}]}).encode()
+
+
+def test_a_stream_without_runs_is_read(tmp_path: Path) -> None:
+    state = DriftState(tmp_path)
+    state.path.write_bytes(of_stream())
+    assert state.load(1).keys() == {("", "")}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"", b"[]", b'{"format": [0, "little"]}', b"\xff", b'{"a":' * 100_000, of_stream(versions=[["2.0", 5]]),
+        of_stream(refused=float("inf")), of_stream(counts="A"), of_stream(counts="AAAA"), of_stream(facts=[[]] * MAX_FACTS),
+    ],
+)  # fmt: skip
 def test_a_file_that_is_not_ours_is_begun_anew(tmp_path: Path, damage: bytes, caplog: pytest.LogCaptureFixture) -> None:
     state = DriftState(tmp_path)
     state.path.write_bytes(damage)
