@@ -113,6 +113,9 @@ def _read_tool(span: Span, *, is_pending: bool) -> GenAISpan:
     elif result is None and genai_span.arguments is None and genai_span.status == "ok":  # content is not recorded
         genai_span.status = "unset"
         doubt_outcome(genai_span)
+    elif result is None and genai_span.status == "ok":
+        genai_span.is_pending = True  # it returned nothing, or suspended the run, whose span never ends in 1.24
+        genai_span.note(outcome="open")
     return genai_span
 
 

@@ -263,7 +263,11 @@ def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[G
     if models[-1].is_transcript:  # what it was told is known, and not when
         return
     awaited = None if run.anchor is None else run.anchor.call_id
-    pending = {spans[0].span_id: spans[-1].tracing.outcome for spans in run.executions if spans[-1].is_pending}
+    pending = {
+        spans[0].span_id: spans[-1].tracing.outcome
+        for spans in run.executions
+        if spans[-1].is_pending and not (run.anchor is not None and spans[-1].tracing.outcome == "open")
+    }
     went_on_ns = max([model.start_ns for model in models if model.has_output], default=0) if pending else 0
     for call in calls if pending or awaited is not None else ():
         is_awaited = call.id is not None and call.id == awaited

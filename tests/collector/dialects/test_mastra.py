@@ -462,6 +462,27 @@ def test_what_a_run_repeats_that_a_human_let_go_on_is_none_of_its_calls() -> Non
     assert [doubts(run) for run in (first, second, third)] == [[], [], []]
 
 
+@pytest.mark.parametrize(
+    ("has_ended", "result", "expected"),
+    [
+        (False, {}, ["(ask)", "uncertain_execution"]),
+        (False, {"gen_ai.tool.call.result": "yes"}, ["ask"]),
+        (True, {}, ["ask"]),  # a tool that returns nothing
+    ],
+)
+def test_a_tool_without_a_result_may_have_suspended_a_run_whose_span_never_ended(
+    *, has_ended: bool, result: dict[str, str], expected: list[str]
+) -> None:
+    chunk = '{"toolName":"ask","toolCallId":"c1","toolInput":{}}'
+    arguments = {"gen_ai.tool.name": "ask", "gen_ai.tool.call.id": "c1", "gen_ai.tool.call.arguments": "{}", **result}
+    run = run_of(
+        *([mastra("agent_run", "invoke_agent a", 1, lasting=50)] if has_ended else []),
+        mastra("model_chunk", "model_chunk a", 3, 1, 5, 1, attributes={"mastra.model_chunk.output": chunk}),
+        mastra("tool_call", "execute_tool ask", 4, 1, 10, 3, attributes=arguments, status=1),
+    )
+    assert [*called(run), *(doubt for doubt in doubts(run) if doubt == "uncertain_execution")] == expected
+
+
 @pytest.mark.parametrize("key", ["mastra.agent_run.output", "langfuse.observation.output", "lmnr.span.output"])
 def test_a_tool_that_suspended_the_run_is_run_anew_when_that_goes_on(key: str) -> None:
     """1.x: its span ends well, without a result; the agent's says for which call the run waits."""
