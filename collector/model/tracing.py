@@ -17,7 +17,8 @@ TOOL   told       another span or messages tell whether it failed
                   may itself, or that it was cancelled, as a function in a thread cannot be
        converted  its result was converted to JSON
 MODEL  lossy      its messages leave out which results are failures
-       hooked     a result may be that of a hook, which answers in place of a tool, in whatever words
+       hooked     a result may be that of a hook, which answers in place of a tool, in whatever words; of AGENT and OTHER
+                  likewise, of all results inside
 """
 Identity = Literal["", "guessed", "node", "graph", "result"]
 """What the span is, where its role says too much or too little.

@@ -70,7 +70,11 @@ def weigh(
     elif result is not None:
         call.status = _told_status(result, request.model, is_lossy=shown.is_lossy)
         _doubt_told(call, shown, tools_have_spans=tools_have_spans)
-        if call.executed and call.doubt is None and tools_have_spans and request.model.tracing.outcome == "hooked":
+        is_hooked = "hooked" in (
+            request.model.tracing.outcome,
+            "" if run.anchor is None else run.anchor.tracing.outcome,
+        )
+        if call.executed and call.doubt is None and tools_have_spans and is_hooked:
             call.doubt_execution("no span shows it, and a hook may have answered in its place")
     elif answered:
         # Which calls the results that it was told are of is not known, but none of them reads like a failure.

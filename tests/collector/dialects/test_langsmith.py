@@ -104,6 +104,31 @@ def test_a_call_that_raised_and_returned_nothing_failed_whatever_its_status_says
     assert read_tool(span("pay", 2, 1, attributes=attributes, events=raised, status=1))[3] == status
 
 
+@pytest.mark.parametrize("has_span", [True, False])
+@pytest.mark.parametrize("integration", ["langchain_create_agent", "langgraph"])
+def test_middleware_of_langchains_agents_may_answer_in_place_of_a_tool(integration: str, *, has_span: bool) -> None:
+    """LangChain 1.x: `wrap_tool_call` returned what the model is told, whatever that says, and no tool ran."""
+    calls: list[dict[str, Any]] = [{"name": name, "args": {}, "id": name} for name in ("pay", "get")]
+    message = {"lc": 1, "id": ["AIMessage"], "kwargs": {"tool_calls": calls}}
+    asked = {"gen_ai.completion": json.dumps({"generations": [[{"message": message}]]})}
+    told = [{"type": "tool", "tool_call_id": c["id"], "content": "Not today.", "status": "success"} for c in calls]
+    given = {
+        "messages": [{"type": "human", "content": "hi"}, {"type": "ai", "content": "", "tool_calls": calls}, *told]
+    }
+    answered = {"gen_ai.prompt": json.dumps(given), "gen_ai.completion": '{"generations": [[{"text": "Done."}]]}'}
+    tool = {"gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "pay"}
+    run = run_of(
+        ls("chain", "travel", 1, lasting=90, status=1, attributes={AGENT: "travel", INTEGRATION: integration}),
+        ls("llm", "ChatOpenAI", 2, 1, 1, 5, attributes=asked, status=1),
+        ls("tool", "get", 3, 1, 10, attributes={"gen_ai.tool.name": "get", "gen_ai.tool.call.id": "get"}, status=1),
+        *([ls("tool", "pay", 4, 1, 11, attributes=tool, status=1)] if has_span else []),
+        ls("llm", "ChatOpenAI", 5, 1, 40, 5, attributes=answered, status=1),
+    )
+    assert called(run) == (["get", "pay"] if has_span else ["pay", "get"])
+    is_open = integration == "langchain_create_agent" and not has_span
+    assert ("uncertain_execution" in doubts(run)) is is_open
+
+
 @pytest.mark.parametrize("is_cancelled", [True, False])
 def test_a_call_that_has_no_span_may_have_run_where_the_run_was_cancelled(is_cancelled: bool) -> None:
     """A cancelled agent has the status of a success (0.8), and the tool that it was cancelled in has no span."""
