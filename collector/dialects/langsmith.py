@@ -27,6 +27,7 @@ _INPUT: Final = "gen_ai.prompt"
 _OUTPUT: Final = "gen_ai.completion"
 _METADATA: Final = "langsmith.metadata."
 _LANGCHAIN_AGENT: Final = _METADATA + "lc_agent_name"
+_NODE: Final = _METADATA + "langgraph_node"
 _INTEGRATION: Final = _METADATA + "ls_integration"
 _OPENAI_AGENTS: Final = "openai-agents-sdk"
 _CLAUDE: Final = "claude-agent-sdk"
@@ -108,6 +109,7 @@ def _read_model(span: Span) -> GenAISpan:
         compare_with_offered(genai_span, tools_in_request(given))
     genai_span.agent = name_of(span.attributes.get(_LANGCHAIN_AGENT))
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
+    genai_span.note(identity="node" if _NODE in span.attributes else "")
     return genai_span
 
 
@@ -126,7 +128,7 @@ DIALECT: Final = Dialect(
     keys=(_KIND,),
     read_span=read_span,
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, _INTEGRATION, _AGENT_TOOLS, *_CONVERSATION_IDS,
+        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, _NODE, _INTEGRATION, _AGENT_TOOLS, *_CONVERSATION_IDS,
         *semconv.TOOL_NAMES, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),

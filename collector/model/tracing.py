@@ -29,6 +29,7 @@ OTHER  graph    it is an agent's graph, which may call functions
 TOOL   guessed  only attributes say that it is a tool's, which a step on the way to the tool may carry as well
        result   it tells only what came of the call before it
 MODEL  guessed  only its answer says that it is a request
+       node     it is of a node of a graph, whose tools others call, perhaps when a human agreed
 """
 Extent = Literal["", "apart", "resumed", "served", "nested", "memory", "loop", "part", "turns", "some", "around"]
 """How much of a run, of a call or of requests it covers.

@@ -93,7 +93,8 @@ def weigh(
 
 def _weigh_unanswered(call: DraftCall, request: RequestedCall, anchor: GenAISpan) -> None:
     """The run ended well with the request. What asked a model once, and is no agent, most likely did as it said."""
-    if request.turn > 0 or anchor.role is AGENT or anchor.tracing.identity == "graph":
+    is_of_graph = anchor.tracing.identity == "graph" or request.model.tracing.identity == "node"
+    if request.turn > 0 or anchor.role is AGENT or is_of_graph:
         call.doubt_execution("the model asked for it last, and was told no result")
     elif request.model.finish == "other" and any(name in request.model.scope for name in _FORCING):
         call.doubt_execution("the model was asked once, and perhaps had to answer in the form of this call")

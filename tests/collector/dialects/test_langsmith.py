@@ -129,6 +129,19 @@ def test_middleware_of_langchains_agents_may_answer_in_place_of_a_tool(integrati
     assert ("uncertain_execution" in doubts(run)) is is_open
 
 
+@pytest.mark.parametrize("is_node", [True, False])
+def test_what_a_graph_asked_for_last_may_wait_for_a_human(is_node: bool) -> None:
+    """LangChain 1.0 to 1.2: middleware interrupts the graph, whose own span ends well and has no sign of a graph."""
+    message = {"lc": 1, "id": ["AIMessage"], "kwargs": {"tool_calls": [{"name": "pay", "args": {}, "id": "c1"}]}}
+    asked = {"gen_ai.completion": json.dumps({"generations": [[{"message": message}]]})}
+    asked |= {"langsmith.metadata.langgraph_node": "model"} if is_node else {}
+    run = run_of(
+        ls("chain", "shop", 1, lasting=90, status=1, attributes={"gen_ai.prompt": '{"messages": []}'}),
+        ls("llm", "ChatOpenAI", 2, 1, 1, 5, attributes=asked, status=1),
+    )
+    assert ("uncertain_execution" in doubts(run)) is is_node
+
+
 @pytest.mark.parametrize("is_cancelled", [True, False])
 def test_a_call_that_has_no_span_may_have_run_where_the_run_was_cancelled(is_cancelled: bool) -> None:
     """A cancelled agent has the status of a success (0.8), and the tool that it was cancelled in has no span."""
