@@ -6,6 +6,7 @@ ahead of what was synced before it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 from pathlib import Path
@@ -51,12 +52,14 @@ class Attempts:
     def begin(self, row: int) -> int:
         """Note that a row is being restored. Returns how many starts before this one ended at it, one after the other."""
         count = self._count if row == self._row else 0
-        self._mark.write(row, min(count + 1, 255))
+        with contextlib.suppress(OSError):  # a full disk, which is no reason not to restore it
+            self._mark.write(row, min(count + 1, 255))
         return count
 
     def end(self) -> None:
         """Note that no row is being restored any more."""
-        self._mark.write(0, 0)
+        with contextlib.suppress(OSError):  # a full disk, or closed already
+            self._mark.write(0, 0)
 
     def close(self) -> None:
         """Close the file; it may be closed already."""

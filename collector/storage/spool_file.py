@@ -143,7 +143,7 @@ class SpoolFile:
             self._connection = self._begin_anew(damage)
         if self.damaged is None:
             self._check_commits()
-        self._mark.write(self._commits)
+        self._mark_commits()
 
     def _check_commits(self) -> None:
         marked = self._mark.read()
@@ -249,7 +249,10 @@ class SpoolFile:
             raise
         self._shared.done(plan)
         self._commits += 1
-        with contextlib.suppress(OSError):  # the commit stands; a mark that is behind says less than it could
+        self._mark_commits()
+
+    def _mark_commits(self) -> None:
+        with contextlib.suppress(OSError):  # the commits stand; a mark that is behind says less than it could
             self._mark.write(self._commits)
 
     def _stay_in_place(self) -> None:
@@ -297,8 +300,7 @@ class SpoolFile:
 
     def close(self) -> None:
         """Checkpoint the write-ahead log and release the lock."""
-        with contextlib.suppress(OSError):  # closed already
-            self.attempts.end()
+        self.attempts.end()
         self._connection.close()
         self._close_marks()
 

@@ -42,6 +42,15 @@ def test_only_its_user_may_read_it(tmp_path: Path) -> None:
     assert (tmp_path / "mark").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_where_the_disk_is_full_recovery_goes_on_without_it(tmp_path: Path) -> None:
+    (tmp_path / "mark").symlink_to("/dev/full")
+    attempts = Attempts(tmp_path / "mark")
+    assert [attempts.begin(7), attempts.begin(8)] == [0, 0]
+    attempts.end()
+    attempts.close()
+
+
 def test_every_damaged_bit_and_every_missing_byte_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "mark"
     written(path, 0x0123456789ABCDEF, 3)

@@ -50,6 +50,18 @@ def test_what_was_applied_is_there_after_opening_again(tmp_path: Path) -> None:
     file.close()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_mark_for_which_the_disk_has_no_room_does_not_prevent_the_start(tmp_path: Path) -> None:
+    filled(tmp_path).close()
+    mark = tmp_path / f"{NAME}-commits"
+    mark.unlink()
+    mark.symlink_to("/dev/full")
+    file = SpoolFile(tmp_path)
+    file.check()
+    assert len(list(file.inbox())) == 2
+    file.close()
+
+
 def test_rows_are_deleted_after_what_comes_in_the_same_change_is_inserted(tmp_path: Path) -> None:
     file = filled(tmp_path)
     change = Change()
