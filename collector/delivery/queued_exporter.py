@@ -222,9 +222,9 @@ class QueuedExporter:
         # A backend may claim to have rejected more than it was sent.
         self._sent.inc(max(0, request.spans - rejected.count))
         if rejected:
-            lost = min(request.spans, rejected.count) if request.signal == "traces" else rejected.count
+            lost = min(_items(request), rejected.count)
             self._failed[request.signal].inc(lost)
-            self._losses.add(request.signal, rejected.count, f"rejected by the backend: {rejected.message}", "rejected")
+            self._losses.add(request.signal, lost, f"rejected by the backend: {rejected.message}", "rejected")
         if self._failing:
             self._failing = False
             _log.info("%s accepts requests again", self._target)

@@ -10,10 +10,12 @@ import grpc
 import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsPartialSuccess, ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess,
     ExportTraceServiceResponse,
 )
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.clock import SYSTEM_CLOCK, Clock
 from collector.component import ExportRequest
@@ -194,6 +196,24 @@ def test_partial_success_is_counted_and_not_retried(rejected: int, failed: int) 
     with OtlpSink([lambda _: partial.SerializeToString()]) as sink:
         counted, _ = export(sink.endpoint)
     assert (sink.calls, counted) == (1, {"sent": 2 - failed, "send_failed": failed, "dropped": 0})
+
+
+def test_of_log_records_no_more_are_counted_as_rejected_than_were_sent() -> None:
+    partial = ExportLogsServiceResponse(partial_success=ExportLogsPartialSuccess(rejected_log_records=1 << 62))
+    request = data.logs(LogRecord(), LogRecord()).SerializeToString()
+
+    async def run(endpoint: str) -> float | None:
+        config = OtlpExporterConfig.model_validate({"endpoint": endpoint, "tls": {"insecure": True}})
+        queue, telemetry = SendingQueue(config.sending_queue), Telemetry()
+        exporter = OtlpExporter(config, queue, telemetry)
+        queue.put(ExportRequest("logs", request, 0))
+        await exporter.start()
+        await exporter.shutdown()
+        name = "rightcall_exporter_send_failed_log_records_total"
+        return telemetry.registry.get_sample_value(name, {"exporter": "otlp"})
+
+    with OtlpSink([lambda _: partial.SerializeToString()]) as sink:
+        assert asyncio.run(run(sink.endpoint)) == 2
 
 
 def test_the_reason_of_a_backend_is_short_and_printable() -> None:
