@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import os
 import sys
 import zlib
 from array import array
@@ -63,7 +64,12 @@ class DriftState:
         ]
         new = self.path.with_suffix(".new")
         try:
-            new.write_text(json.dumps({"format": [_FORMAT, sys.byteorder], "streams": streams}), "utf-8")
+            new.touch(0o600)  # as all files beside it
+            with new.open("w", encoding="utf-8") as file:
+                file.write(json.dumps({"format": [_FORMAT, sys.byteorder], "streams": streams}))
+                file.flush()
+                # Before the rename: after a power cut the name must not stand for a file that was never written out.
+                os.fsync(file.fileno())
             new.replace(self.path)
         except OSError as error:
             _log.warning("drift: %s cannot be written: %s", self.path, error)

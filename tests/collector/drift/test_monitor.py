@@ -259,6 +259,12 @@ def test_a_file_that_is_not_ours_is_begun_anew(tmp_path: Path, damage: bytes, ca
     assert "is begun anew" in caplog.text
 
 
+def test_only_the_user_of_the_collector_may_read_the_file(tmp_path: Path) -> None:
+    state = DriftState(tmp_path)
+    state.save(state.pack({}))
+    assert state.path.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_file_that_is_too_large_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     state = DriftState(tmp_path)
     with state.path.open("wb") as file:
