@@ -118,7 +118,9 @@ class SpanQueue:
         """Let the thread have what has ended in a trace."""
         trace = self._open.pop(trace_id)
         self._open_bytes -= trace.bytes
-        self._passed_on.append(trace)
+        # One whose spans were all dropped needs nothing; and while the thread is held up, nothing would bound their number.
+        if trace.spans or trace.running:
+            self._passed_on.append(trace)
         self._spans += len(trace.spans)
         self._bytes += trace.bytes
 

@@ -22,6 +22,7 @@ from opentelemetry.sdk._logs.export import (
     LogRecordExportResult,
     SimpleLogRecordProcessor,
 )
+from opentelemetry.sdk.trace import Span as SdkSpan
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Span, Tracer
 
@@ -323,6 +324,18 @@ def test_many_runs_at_once_are_scored_whole_whatever_scopes_their_spans_have(stu
     attributes = [record.log_record.attributes or {} for record in exporter.exported]
     said = Counter((one["gen_ai.evaluation.score.label"], one["rightcall.revision"]) for one in attributes)
     assert said == {("pass", 0): 1_301}
+
+
+def test_a_full_queue_keeps_nothing_of_further_traces() -> None:
+    queue, tracer = span_queue.SpanQueue(), TracerProvider(shutdown_on_exit=False).get_tracer("agent")
+    for _ in range(span_queue.MAX_QUEUED_SPANS + 100):
+        span = tracer.start_span("invoke", Context())
+        assert isinstance(span, SdkSpan)
+        queue.begin(span)
+        span.end()
+        queue.put(span)
+    taken = queue.take(0)
+    assert (len(taken.traces), taken.dropped, len(taken.torn)) == (span_queue.MAX_QUEUED_SPANS, 100, 100)
 
 
 def test_large_spans_fill_the_queue_as_well(stuck: tuple[Process, _Stuck], caplog: pytest.LogCaptureFixture) -> None:
