@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from collector.runs.database import GATHERED, MAX_OF_TRACE, MINUTE, RunsDatabase
 from collector.runs.rows import Row
 from collector.runs.tables import USUAL, tag
+from collector.runs.tally import cut
 
 PAGE: Final = 50
 """Runs of one page, unless it asks for another number."""
@@ -22,6 +23,7 @@ MAX_KINDS: Final = 20_000
 """Different combinations of properties, the latest, that filters look at: where every run has a route of its own, no others."""
 _MAX_VALUES: Final = 100  # of one property that are offered
 _COLUMNS: Final = ("rule", "route", "intent", "agent", "label", "scope", "digest", "reason")
+_CUT: Final = ("route", "intent", "agent")
 _TAGS: Final = ("tool", "outcome", "doubt", "release")
 FILTERS: Final = (*_COLUMNS, *_TAGS)
 """The properties by which runs are filtered; any other name is that of a dimension."""
@@ -57,10 +59,10 @@ class Filter:
                 values.append(tag(name, value))
             else:
                 parts.append(f"{name} = ?")
-                values.append(value)
+                values.append(cut(value) if name in _CUT else value)
         for name, value in self.dimensions.items():
             parts.append(f"instr({tags}, ?)")
-            values.append(tag(name, value))
+            values.append(tag(name, cut(value)))
         return " AND ".join(parts), values
 
     def of_time(self) -> tuple[str, list[float]]:

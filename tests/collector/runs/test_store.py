@@ -433,6 +433,20 @@ def test_a_long_name_leads_to_its_runs() -> None:
     assert stored(verdicts(1, run=run), look) == [1, 1, 1]
 
 
+@pytest.mark.parametrize("length", [180, 128])  # in full, and as labels of metrics and the page about drift have it
+def test_a_long_name_finds_its_runs_however_much_of_it_is_told(length: int) -> None:
+    long = "n" * 180
+
+    def look(store: RunStore) -> list[int]:
+        wanted = [Filter({name: long[:length]}) for name in ("route", "intent", "agent")]
+        wanted.append(Filter(dimensions={"service.version": long[:length]}))
+        assert [total_of(counted_by(store.database, ["rule"], one).values()).passed for one in wanted] == [1] * 4
+        return [len(page_of(store.database, one).runs) for one in wanted]
+
+    run = {"route": long, "intent": long, "agent": long, "attributes": {"service.version": long}}
+    assert stored(verdicts(1, run=run), look) == [1] * 4
+
+
 def test_hidden_arguments_and_inputs_are_left_out() -> None:
     calls = [ToolCall("pay", {"card": "1"})]
     hidden = frozenset({"arguments", "input"})
