@@ -119,6 +119,7 @@ def test_the_console_is_reached_with_a_token_from_a_secret(tmp_path: Path, monke
         (["existingRules.configMap=mine", r"rules.a\.yaml=x"], "use one of them"),
         (["config.spool.path=/tmp/x"], "config.spool is set by the chart"),
         (["config.admin.endpoint=:1"], "config.admin.endpoint is set by the chart"),
+        (["config.exporters.prometheus.endpoint=:1"], "config.exporters.prometheus.endpoint is set by the chart"),
         (["config.admin.auth.bearer_token=s3cret"], "config.admin.auth.bearer_token would be readable"),
         (["config.receivers.otlp.protocols.grpc.endpoint=:1"], "use rules and ports"),
         (

@@ -67,7 +67,7 @@
 {{- if and $memory (lt (include "rightcall.mebibytes" $memory | int64) 256) -}}
 {{- fail (printf "resources.limits.memory %v is too little: the collector itself takes about 100 MiB. Set 256Mi or more." $memory) -}}
 {{- end -}}
-{{- range $name, $wrong := dict "config.rules" $config.rules "config.admin.endpoint" (dig "admin" "endpoint" "" $config) "config.receivers.otlp.protocols" (dig "receivers" "otlp" "protocols" (dict) $config | values | toJson | contains "endpoint") -}}
+{{- range $name, $wrong := dict "config.rules" $config.rules "config.admin.endpoint" (dig "admin" "endpoint" "" $config) "config.exporters.prometheus.endpoint" (dig "exporters" "prometheus" "endpoint" "" $config) "config.receivers.otlp.protocols" (dig "receivers" "otlp" "protocols" (dict) $config | values | toJson | contains "endpoint") -}}
 {{- if $wrong -}}
 {{- fail (printf "%s is set by the chart: use rules and ports." $name) -}}
 {{- end -}}
