@@ -38,6 +38,7 @@ class CallHistory:
         self._index = {model.span_id: index for index, model in enumerate(models)}
         self._requests = list(requests)
         self._statuses: dict[int, ResultStatus] | None = None
+        self._are_ids_kept = False
         self._places: dict[int, _Place] = {}
         self._unanswered: set[int] = set()
         self._told: set[int] = set()
@@ -105,6 +106,7 @@ class CallHistory:
     def _read(self) -> Mapping[int, ResultStatus]:
         if self._statuses is None:
             self._statuses = {}
+            self._are_ids_kept = self._tells_own_ids()
             for model in self._models:
                 if model.history is not None:
                     # Where a transcript is all that tells of the calls, one that is read in part may lack some.
@@ -113,6 +115,12 @@ class CallHistory:
                     self._compare(model, calls_in_history(model.history, unread, unasked), self._statuses)
                     self._unasked += without_refused(model, unasked)
         return self._statuses
+
+    def _tells_own_ids(self) -> bool:
+        """Whether the last input tells of a call by the id of its own that it was requested with: so do all of them, then."""
+        newest = next((model.history for model in reversed(self._models) if model.history is not None), None)
+        told = {call.id for call in calls_in_history(newest)} if newest is not None else set()
+        return any(one.id is not None and len(one.id) >= MIN_ID and one.id in told for one in self._requests)
 
     def _compare(self, model: GenAISpan, history: Sequence[HistoryCall], statuses: dict[int, ResultStatus]) -> None:
         before = [request for request in self._requests if self._may_know(model, request.model)]
@@ -125,7 +133,7 @@ class CallHistory:
         is_beside_others = is_loop and any(_overlap(one.model, model) for one in before)
         if is_loop:
             before = []
-        matched = requests_told(history, before, only_by_id=is_step)
+        matched = requests_told(history, before, only_by_id=is_step, are_ids_kept=self._are_ids_kept)
         last = max((at for at, call in enumerate(history) if call.status is not None), default=-1)
         for at, (call, known) in enumerate(zip(history, matched, strict=True)):
             if known is not None:

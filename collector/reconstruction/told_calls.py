@@ -12,7 +12,7 @@ from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, Req
 
 
 def requests_told(
-    history: Sequence[HistoryCall], requests: Sequence[RequestedCall], *, only_by_id: bool
+    history: Sequence[HistoryCall], requests: Sequence[RequestedCall], *, only_by_id: bool, are_ids_kept: bool
 ) -> list[RequestedCall | None]:
     """Returns the request of each call: by id, or by name where ids are missing or others, the last with the last.
 
@@ -52,7 +52,13 @@ def requests_told(
         near = range(len(candidates) - 1, max(-1, len(candidates) - 1 - MAX_CANDIDATES), -1)
         arguments = parse_arguments(call.arguments)[0] if near else None
         place = next(
-            (one for one in near if candidates[one].arguments == arguments and _may_have(candidates[one], call.status)),
+            (
+                one
+                for one in near
+                if candidates[one].arguments == arguments
+                and _may_have(candidates[one], call.status)
+                and not (are_ids_kept and _have_own_ids(call, candidates[one]))
+            ),
             None,
         )
         if place is None:
@@ -61,8 +67,14 @@ def requests_told(
             found[at] = candidates.pop(place)
     for at in unmatched:
         candidates = by_name.get(history[at].name, [])
-        found[at] = candidates.pop() if candidates else None
+        if candidates and not (are_ids_kept and _have_own_ids(history[at], candidates[-1])):
+            found[at] = candidates.pop()
     return found
+
+
+def _have_own_ids(call: HistoryCall, request: RequestedCall) -> bool:
+    """Whether both have ids that no other call has: where such ids of others agree, these are two calls."""
+    return all(one is not None and len(one) >= MIN_ID for one in (call.id, request.id))
 
 
 def _whole_answers(

@@ -657,3 +657,31 @@ def test_a_call_told_with_an_id_of_its_own_is_not_an_equal_one_that_an_earlier_i
         model_span((), 9, 5, at=260, lasting=5, input_messages=told, attributes={"gen_ai.output.messages": "Done."}),
     )
     assert {run.agent: called(run) for run in runs} == {"one": ["pay"], "two": ["look", "pay"]}
+
+
+def test_a_call_told_with_an_id_of_its_own_is_not_one_that_a_recorded_answer_asked_for_with_another_id() -> None:
+    """The conversation was trimmed, so that the input lacks the first `pay`; the answer that asked for two was lost."""
+    first, second = ("call_7Hq0Zk3A", "pay", {"n": 1}), ("call_8Jk1Yv4C", "pay", {"n": 1})
+    lost = [("call_9Lm2Xw5B", "pay", {"n": 2}), ("call_0Np3Vx6D", "pay", {"n": 1})]
+    told = [asked(second), result("call_8Jk1Yv4C", "paid"), asked(*lost)]
+    told += [result("call_9Lm2Xw5B", "paid"), result("call_0Np3Vx6D", "paid")]
+    run = run_of(
+        agent_span("one", 1, lasting=400),
+        model_span([first], 2, at=1, lasting=5),
+        tool_span("pay", {"n": 1}, 3, at=10, lasting=5, call_id="call_7Hq0Zk3A", status=2, message="declined"),
+        model_span(
+            [second], 4, at=20, lasting=5, input_messages=[asked(first), result("call_7Hq0Zk3A", "Error: declined")]
+        ),
+        tool_span("pay", {"n": 1}, 5, at=30, lasting=5, call_id="call_8Jk1Yv4C"),
+        tool_span("pay", {"n": 2}, 6, at=60, lasting=5, call_id="call_9Lm2Xw5B"),
+        tool_span("pay", {"n": 1}, 7, at=70, lasting=5, call_id="call_0Np3Vx6D"),
+        model_span([("call_1Qr4Yz7E", "look", {})], 8, at=80, lasting=5, input_messages=[user("So far: ..."), *told]),
+        tool_span("look", {}, 9, at=90, lasting=5, call_id="call_1Qr4Yz7E"),
+    )
+    assert [(call.id, call.step) for call in run.trajectory.calls] == [
+        ("call_7Hq0Zk3A", 0),
+        ("call_8Jk1Yv4C", 1),
+        ("call_9Lm2Xw5B", 2),
+        ("call_0Np3Vx6D", 2),
+        ("call_1Qr4Yz7E", 3),
+    ]
