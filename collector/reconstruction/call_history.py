@@ -147,12 +147,23 @@ class CallHistory:
         places = self._places_in(model, history, before, matched)
         if is_beside_others:
             places = [_ANYWHERE] * len(history)
+        recorded = [one is not None and one.is_recorded for one in matched]
+        answered = {call.turn for call, is_recorded in zip(history, recorded, strict=True) if is_recorded}
         for at, call in enumerate(history):
             if matched[at] is None and call.status is not None:
                 arguments, text = parse_arguments(call.arguments)
                 found = RequestedCall(call.id, call.name, arguments, text, -1, at, model, None, call.status, False)
+                found.made_before = self._made_before(model, places[at], is_beside=call.turn in answered)
                 self._places[id(found)] = places[at]
                 self._requests.append(found)
+
+    def _made_before(self, model: GenAISpan, place: _Place, *, is_beside: bool) -> GenAISpan | None:
+        """Returns the first request that was made after a call of this place, of which ``model`` was told, beside one that an
+        answer holds or not. Not the last of all: some tracers write an input down when what came after it is in there, and
+        no other is left to tell of that.
+        """
+        first = model if place == _ANYWHERE or is_beside else self._models[place[0]]
+        return None if first is self._models[-1] else first
 
     def _note_told(self, request: RequestedCall, model: GenAISpan) -> None:
         self._told.add(id(request))

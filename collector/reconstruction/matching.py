@@ -197,8 +197,19 @@ def _was_asked_before(request: RequestedCall, call: DraftCall) -> bool:
 
 
 def _are_two(call: DraftCall, request: RequestedCall) -> bool:
-    """Whether a call that messages tell of is another than the request: they have ids of one provider."""
+    """Whether a call that messages tell of is another than the request: they have ids of one provider. So is one that had
+    been made before this one began.
+    """
+    if request.made_before is not None and _was_made_before(request.made_before, call):
+        return True
     return call.known_by != "span" and None not in (call.id, request.id) and call.id != request.id
+
+
+def _was_made_before(model: GenAISpan, call: DraftCall) -> bool:
+    """Whether what had been made before a request to the model was made before the call began, by one clock."""
+    if model.is_transcript or not 0 < model.start_ns <= model.end_ns < begin_ns(call):
+        return False
+    return clock_of(call.resource) == clock_of(model.resource)
 
 
 def _unite_repaired(call: DraftCall, requested: Sequence[RequestedCall]) -> None:

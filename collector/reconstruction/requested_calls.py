@@ -54,6 +54,8 @@ class RequestedCall:
     """The provider of the model runs it."""
     provided: ResultStatus | None = None
     """What became of it by an answer of the model, if its provider ran it."""
+    made_before: GenAISpan | None = None
+    """If no output was recorded that holds it: the first request that was made after it, by what was told of others."""
 
 
 def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:

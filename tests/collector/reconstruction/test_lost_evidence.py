@@ -685,3 +685,22 @@ def test_a_call_told_with_an_id_of_its_own_is_not_one_that_a_recorded_answer_ask
         ("call_0Np3Vx6D", 2),
         ("call_1Qr4Yz7E", 3),
     ]
+
+
+def test_a_call_that_began_after_a_model_had_been_told_of_another_is_not_that_one() -> None:
+    """Ids number the calls of each answer. What was called before comes with the first input, and the last answer was lost."""
+    given = [user("go"), asked(("call_0", "pay", {"n": 1})), result("call_0", "paid")]
+    own = [asked(("call_0", "look", {})), result("call_0", "seen")]
+    last = [asked(("call_0", "pay", {"n": 2})), result("call_0", "paid")]
+    runs = runs_of(
+        span("POST /", 1, lasting=900),
+        agent_span("one", 2, 1, at=0, lasting=100),
+        model_span([("call_0", "pay", {"n": 1})], 3, 2, at=1, lasting=5),
+        tool_span("pay", {"n": 1}, 4, 2, at=10, lasting=5, call_id="call_0"),
+        agent_span("two", 5, 1, at=200, lasting=200),
+        model_span([("call_0", "look", {})], 6, 5, at=210, lasting=5, input_messages=given),
+        tool_span("look", {}, 7, 5, at=220, lasting=5, call_id="call_0"),
+        tool_span("pay", {"n": 2}, 8, 5, at=240, lasting=5, call_id="call_0"),
+        model_span((), 9, 5, at=260, lasting=5, input_messages=[*given, *own, *last]),
+    )
+    assert {run.agent: called(run) for run in runs} == {"one": ["pay"], "two": ["look", "pay"]}
