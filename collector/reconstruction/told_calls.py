@@ -57,7 +57,7 @@ def requests_told(
                 for one in near
                 if candidates[one].arguments == arguments
                 and _may_have(candidates[one], call.status)
-                and not (are_ids_kept and _have_own_ids(call, candidates[one]))
+                and not _are_two(call, candidates[one], are_ids_kept=are_ids_kept)
             ),
             None,
         )
@@ -67,13 +67,17 @@ def requests_told(
             found[at] = candidates.pop(place)
     for at in unmatched:
         candidates = by_name.get(history[at].name, [])
-        if candidates and not (are_ids_kept and _have_own_ids(history[at], candidates[-1])):
+        if candidates and not _are_two(history[at], candidates[-1], are_ids_kept=are_ids_kept):
             found[at] = candidates.pop()
     return found
 
 
-def _have_own_ids(call: HistoryCall, request: RequestedCall) -> bool:
-    """Whether both have ids that no other call has: where such ids of others agree, these are two calls."""
+def _are_two(call: HistoryCall, request: RequestedCall, *, are_ids_kept: bool) -> bool:
+    """Whether the ids tell two calls apart: both have ids of their own, and such ids of others agree, or no framework makes
+    them up, as of what the provider of the model ran.
+    """
+    if not (are_ids_kept or request.by_provider):
+        return False
     return all(one is not None and len(one) >= MIN_ID for one in (call.id, request.id))
 
 

@@ -29,6 +29,8 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     asking.update(model.parent_span_id for model in models if model.tracing.extent == "nested")
     if run.ended_before_calls:
         asking.discard(models[-1].span_id)
+    if _may_have_searched(models, requested):
+        return True
     has_unsaid = any(model.span_id in asking and model.span_id not in speaking for model in models)
     has_failed = run.anchor is not None and run.anchor.status == "error"
     has_parts = any(model.tracing.extent == "some" for model in models)
@@ -123,6 +125,16 @@ def may_have_lost_failures(run: RunSpans, models: Sequence[GenAISpan], requested
         for model in models
         if model.span_id not in speaking
     )
+
+
+def _may_have_searched(models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:
+    """Whether the last answer was not recorded, and the provider ran calls in others, of which no span tells and no reason:
+    it may have done so in this one.
+    """
+    last = models[-1] if models else None
+    if last is None or last.output is not None or last.has_output or last.is_transcript or last.status == "error":
+        return False
+    return any(one.by_provider for one in requested)
 
 
 def _times_of(models: Iterable[GenAISpan]) -> tuple[list[int], list[int]]:

@@ -704,3 +704,38 @@ def test_a_call_that_began_after_a_model_had_been_told_of_another_is_not_that_on
         model_span((), 9, 5, at=260, lasting=5, input_messages=[*given, *own, *last]),
     )
     assert {run.agent: called(run) for run in runs} == {"one": ["pay"], "two": ["look", "pay"]}
+
+
+def searched(call_id: str) -> dict[str, Any]:
+    """An answer of a model whose provider ran a search."""
+    call = {"type": "server_tool_call", "id": call_id, "name": "web_search", "server_tool_call": {"type": "web_search"}}
+    told = {"type": "web_search", "results": []}
+    response = {"type": "server_tool_call_response", "id": call_id, "server_tool_call_response": told}
+    return {"role": "assistant", "parts": [call, response]}
+
+
+def test_a_call_of_the_provider_that_only_a_later_input_tells_of_is_not_an_earlier_one() -> None:
+    """The conversation was trimmed, so that the input lacks the first, and the answer with the second was not recorded."""
+    pay: tuple[str, str, Any] = ("call_7Hq0Zk3A", "pay", {})
+    look: tuple[str, str, Any] = ("call_8Jk1Yv4C", "look", {})
+    output = json.dumps([searched("srvtoolu_01Aa1111"), asked(pay)])
+    told = [searched("srvtoolu_01Bb2222"), asked(look), result("call_8Jk1Yv4C", "seen")]
+    run = run_of(
+        agent_span("one", 1, lasting=400),
+        model_span((), 2, at=1, lasting=5, attributes={"gen_ai.output.messages": output}),
+        tool_span("pay", {}, 3, at=10, lasting=5, call_id="call_7Hq0Zk3A"),
+        model_span((), 4, at=20, lasting=5, input_messages=[user("go"), asked(pay), result("call_7Hq0Zk3A", "paid")]),
+        tool_span("look", {}, 5, at=30, lasting=5, call_id="call_8Jk1Yv4C"),
+        model_span((), 6, at=40, lasting=5, input_messages=[user("So far: ..."), *told]),
+    )
+    assert sorted(called(run)) == ["look", "pay", "web_search", "web_search"]
+
+
+def test_the_provider_may_have_run_a_call_in_the_last_answer_if_it_was_not_recorded() -> None:
+    output = {"gen_ai.output.messages": json.dumps([searched("srvtoolu_01Aa1111")])}
+    run = run_of(
+        agent_span("one", 1, lasting=400),
+        model_span((), 2, at=1, lasting=5, attributes=output),
+        model_span((), 3, at=10, lasting=5, input_messages=[user("go on")]),
+    )
+    assert doubts(run) == ["unrecorded_calls"]
