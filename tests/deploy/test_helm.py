@@ -354,6 +354,13 @@ def test_common_labels_are_put_beside_the_charts_own() -> None:
     assert rendered.count("app.kubernetes.io/scope") == 1
 
 
+def test_labels_of_pods_do_not_replace_those_that_they_are_selected_by() -> None:
+    values = ("team=agents", r"app\.kubernetes\.io/component=shop")
+    sets = [part for value in values for part in ("--set", f"podLabels.{value}")]
+    pods = one(render(*sets), "Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert (pods["team"], pods["app.kubernetes.io/component"]) == ("agents", "collector")
+
+
 def test_numbers_switches_and_words_of_the_configuration_may_come_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,8 +23,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: rightcall
-{{- /* Selectors and the ServiceMonitor's job go by the chart's own. */ -}}
-{{- with omit .Values.commonLabels "helm.sh/chart" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "app.kubernetes.io/part-of" "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" "app.kubernetes.io/scope" }}
+{{- include "rightcall.addedLabels" .Values.commonLabels }}
+{{- end -}}
+
+{{/* Labels beside the chart's own, by which selectors and the ServiceMonitor's job go. */}}
+{{- define "rightcall.addedLabels" -}}
+{{- with omit . "helm.sh/chart" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "app.kubernetes.io/part-of" "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" "app.kubernetes.io/scope" }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}

@@ -89,8 +89,8 @@ volumeMounts:
 metadata:
   labels:
     {{- include "rightcall.labels" . | nindent 4 }}
-    {{- with .Values.podLabels }}
-    {{- toYaml . | nindent 4 }}
+    {{- with include "rightcall.addedLabels" .Values.podLabels }}
+    {{- . | trim | nindent 4 }}
     {{- end }}
   annotations:
     checksum/config: {{ include "rightcall.config" . | sha256sum }}
