@@ -15,7 +15,8 @@ from collector.model.from_span import compare_with_offered, context_span_of, dou
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import find_refusal, guardrail_refusal
-from collector.payloads.tool_results import is_in_place_of_result, tool_result
+from collector.payloads.told_failures import is_in_place_of_result
+from collector.payloads.tool_results import tool_result
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "logfire"

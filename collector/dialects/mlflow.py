@@ -17,7 +17,8 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.payloads.messages import tool_call_parts
-from collector.payloads.tool_results import failure_in_message, failure_of_crewai
+from collector.payloads.told_failures import failure_of_crewai
+from collector.payloads.tool_results import failure_in_message
 from collector.payloads.values import UNREADABLE, find_text, first_name, name_of, parse_any
 
 NAME: Final = "mlflow"

@@ -16,10 +16,10 @@ from collector.payloads.messages import tool_call_parts
 from collector.payloads.outcomes import says_failure
 from collector.payloads.refusals import Refusal, find_refusal, guardrail_refusal, is_refusal
 from collector.payloads.span_names import is_handoff
+from collector.payloads.told_failures import is_in_place_of_result
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
 from collector.payloads.tool_results import (
     failure_in_message,
-    is_in_place_of_result,
     is_mcp_failure,
     response_told,
     tool_result,
