@@ -19,6 +19,8 @@ _NODES_SCOPE: Final = "openlit.instrumentation.langgraph"
 _MODEL_SCOPE: Final = "openlit.otel.tracing"
 _FLOW_SCOPE: Final = "openlit.instrumentation.crewai"
 _AGENTS_SCOPE: Final = "@openlit/instrumentation-openai-agents"
+_GOOGLE_SCOPE: Final = "openlit.instrumentation.google_ai_studio"
+_SYSTEM: Final = "gen_ai.system"
 _AG2_SCOPE: Final = "openlit.instrumentation.ag2"
 _MESSAGE_TYPE: Final = "gen_ai.agent.message_type"
 _HANDED_OVER_BY: Final = "gen_ai.agent.source"
@@ -77,10 +79,14 @@ def _read_request(span: Span) -> GenAISpan | None:
         return _model_without_answer(span)
     get = span.attributes.get
     is_of_responses = str(get(semconv.FINISH_REASONS[0])) in _STATUSES
-    if span.scope.name == _MODEL_SCOPE and is_of_responses and get(_STREAMED) is False:
-        genai_span = model_span_of(span, NAME, calls, get(semconv.PROMPT))
+    is_old = span.scope.name == _MODEL_SCOPE
+    # google-genai calls functions itself: one span is around all of that, and has the last answer alone.
+    is_of_google = span.scope.name == _GOOGLE_SCOPE or (is_old and get(_SYSTEM) == "gemini")
+    if is_of_google or (is_old and is_of_responses and get(_STREAMED) is False):
+        answer, told = calls or get(semconv.OUTPUT_MESSAGES), get(semconv.PROMPT) or get(semconv.INPUT_MESSAGES)
+        genai_span = model_span_of(span, NAME, answer, told)
         genai_span.note(extent="some")
-        genai_span.finish = "" if calls is None else "tool_calls"
+        genai_span.finish = "" if genai_span.output is None else "tool_calls"
         return genai_span
     return None if calls is None else model_span_of(span, NAME, calls, get(semconv.PROMPT))
 
@@ -113,12 +119,12 @@ def _calls_asked_for(span: Span) -> list[dict[str, object]] | None:
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
-    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE),
+    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE, _GOOGLE_SCOPE),
     read_span=read_span,
     attributes=frozenset({
         _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
-        semconv.FINISH_REASONS[0], _STREAMED, _MESSAGE_TYPE,
+        semconv.FINISH_REASONS[0], _STREAMED, _MESSAGE_TYPE, _SYSTEM, semconv.INPUT_MESSAGES,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

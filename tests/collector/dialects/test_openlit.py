@@ -206,6 +206,24 @@ def test_what_agents_of_ag2_send_to_each_other_is_no_request_to_a_model() -> Non
     assert (called(run), doubts(run)) == ([], ["nothing_recorded"])
 
 
+@pytest.mark.parametrize(
+    ("scope", "given"),
+    [
+        ("openlit.otel.tracing", {"gen_ai.system": "gemini", "gen_ai.prompt": "hi", "gen_ai.completion": "Sunny."}),
+        (
+            "openlit.instrumentation.google_ai_studio",
+            {"gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Sunny."}]}]'},
+        ),
+    ],
+)
+def test_what_google_genai_called_itself_is_inside_one_span_that_tells_nothing_of_it(
+    scope: str, given: dict[str, Any]
+) -> None:
+    answer = {"gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": ["FinishReason.STOP"], **given}
+    run = run_of(span("POST", 1, lasting=100), span("chat", 2, 1, attributes=answer, scope=scope))
+    assert doubts(run) == ["unrecorded_calls"]
+
+
 def _begun(name: str, number: int, at: float, kwargs: str) -> Span:
     returned = f"<coroutine object {name} at 0x7effb62d65e0>"
     attributes = {"gen_ai.output.messages": returned, "function.args": "()", "function.kwargs": kwargs}
