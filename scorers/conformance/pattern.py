@@ -172,11 +172,11 @@ class Pattern:
 
     def _find_least(self, residual: int) -> Counts:
         node = self._nodes[residual]
-        return _count(node, [self.least(child) for child in node.children], min, node.least)
+        return _count(node, [self.least(child) for child in node.children], node.least, is_least=True)
 
     def _find_most(self, residual: int) -> Counts:
         node = self._nodes[residual]
-        return _count(node, [self.most(child) for child in node.children], max, node.most)
+        return _count(node, [self.most(child) for child in node.children], node.most, is_least=False)
 
     # Residuals are in normal form, so that equal ones share a number: flat sequences, flat sorted blocks, no redundant nodes.
 
@@ -257,13 +257,18 @@ class Pattern:
         return sum(below, 1.0 - len(below))  # one for all done, and what each child has besides its own
 
 
-def _count(node: Node, below: Sequence[Counts], pick: Callable[..., float], times: float) -> Counts:
+def _count(node: Node, below: Sequence[Counts], times: float, *, is_least: bool) -> Counts:
     """How often each tool occurs in the node, given how often it occurs in its children; zero counts are left out."""
     if node.kind == "tool":
         return {node.tool: 1}
     if node.kind == "repeat":
         return {tool: count * times for tool, count in below[0].items()} if times else {}
-    combine = pick if node.kind == "one_of" else sum
-    every = dict.fromkeys(tool for counts in below for tool in counts)
-    totals = {tool: combine([counts.get(tool, 0) for counts in below]) for tool in every}
-    return {tool: total for tool, total in totals.items() if total}
+    totals = dict(below[0]) if below else {}
+    for counts in below[1:]:
+        if node.kind == "one_of" and is_least:
+            totals = {tool: min(total, counts[tool]) for tool, total in totals.items() if tool in counts}
+            continue
+        for tool, count in counts.items():
+            other = totals.get(tool, 0)
+            totals[tool] = max(other, count) if node.kind == "one_of" else other + count
+    return totals

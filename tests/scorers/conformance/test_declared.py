@@ -11,6 +11,7 @@ import pytest
 from scorers import Doubt, RuleError, ToolCall, Trajectory, load_rules
 from scorers.conformance.declared import MAX_SCHEMA
 from scorers.score import Score
+from tests.operations import calls
 
 REFUND = {
     "type": "object",
@@ -127,9 +128,10 @@ def test_a_schema_that_takes_too_long_to_compile_is_an_error(schema: dict[str, A
 def test_a_schema_is_looked_at_once_however_often_its_tool_is_called() -> None:
     assert scored(*[GOOD] * 60, declared={"refund": {**REFUND, "description": "x" * 1_000}}).label == "pass"
     properties = {f"p{number}": {"type": "string", "description": "x" * 20} for number in range(4_000)}
-    began = time.process_time()
-    assert scored(*[GOOD] * 2_000, declared={"refund": {"properties": properties}}).label == "incomplete"
-    assert time.process_time() - began < 1.0
+    declared: dict[str, dict[str, Any] | None] = {"refund": {"properties": properties}}
+    assert scored(*[GOOD] * 2_000, declared=declared).label == "incomplete"
+    once = calls(lambda: scored(GOOD, declared=declared))
+    assert calls(lambda: scored(*[GOOD] * 2_000, declared=declared)) < once + 2_000 * len(properties) / 10
 
 
 @pytest.mark.parametrize(
