@@ -17,8 +17,6 @@ _IN_PLACE: Final = re.compile(
     r"|Error executing tool \w)"  # MCP's Python SDK, whose flag for an error few record
 )
 """How a framework's own words begin that it gives the model in place of a result, where a tool failed."""
-
-
 _OF_CREWAI: Final = re.compile(
     r"\s*(?:I encountered an error while trying to use the tool\.|Error executing tool\."
     r"|I tried reusing the same input, I must stop using this action input\b|I encountered an error: Action '"

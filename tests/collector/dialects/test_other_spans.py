@@ -44,9 +44,12 @@ VALUES = {
     st.sampled_from(("GET", "POST", "HTTP", "SELECT", "DELETE")),
     TEXTS,
     st.fixed_dictionaries({}, optional=VALUES),
+    st.sampled_from((0, 1)),
 )
-def test_nothing_is_lost_by_leaving_it_unread(method: str, target: str, attributes: dict[str, Any]) -> None:
-    read = span(f"{method} {target}", parent=1, attributes=attributes)
+def test_nothing_is_lost_by_leaving_it_unread(
+    method: str, target: str, attributes: dict[str, Any], parent: int
+) -> None:
+    read = span(f"{method} {target}", parent=parent, attributes=attributes)
     assert is_of_http_or_database(read)
     assert generic._read_span(read) in (None, IGNORED)
 

@@ -659,27 +659,28 @@ def test_a_store_that_another_process_holds_is_not_begun_anew_but_opened_later(t
     assert asyncio.run(run()) == (1.0, 4, Counted(failed=5))
 
 
-def spoil(store: RunStore, path: Path) -> None:
-    """Overwrite all but the first page of an open store."""
+async def damaged(clock: ManualClock, telemetry: Telemetry, folder: Path) -> RunStore:
+    """An open store with 50 runs, all but the first page of which is overwritten."""
+    store = store_of(clock, telemetry, runs={"path": str(folder)})
+    await store.start()
+    for verdict in verdicts(50, "fail", run={"user_input": "x" * 500}):
+        store.offer(verdict)
+    store.advance()
+    await until(lambda: store.generation)  # also pruned: that would find the damage, too
     execute(store, "PRAGMA wal_checkpoint(TRUNCATE)")
-    size = path.stat().st_size
-    with path.open("r+b") as file:
+    size = (folder / NAME).stat().st_size
+    with (folder / NAME).open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (size - 4096))
     execute(store, "PRAGMA cache_size = 0")
+    clock.seconds += 10
+    return store
 
 
 def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew_and_no_verdict_is_lost_to_it(tmp_path: Path) -> None:
     async def run() -> tuple[int, float]:
-        clock, telemetry = ManualClock(), Telemetry()
-        store = store_of(clock, telemetry, runs={"path": str(tmp_path)})
-        await store.start()
-        for verdict in verdicts(50, "fail", run={"user_input": "x" * 500}):
-            store.offer(verdict)
-        store.advance()
-        await until(lambda: store.generation)  # also pruned: that would find the damage, too
-        spoil(store, tmp_path / NAME)
-        clock.seconds += 10
+        telemetry = Telemetry()
+        store = await damaged(ManualClock(), telemetry, tmp_path)
         for verdict in verdicts(20, "fail", first=60):
             store.offer(verdict)
         await store.stored()
@@ -692,16 +693,9 @@ def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew_and_no_verdict_i
 
 def test_a_damaged_store_that_cannot_be_begun_anew_at_once_is_opened_later(tmp_path: Path) -> None:
     async def run() -> tuple[int, float]:
-        clock, telemetry, folder = ManualClock(), Telemetry(), tmp_path / "runs"
-        store = store_of(clock, telemetry, runs={"path": str(folder)})
-        await store.start()
-        for verdict in verdicts(50, "fail", run={"user_input": "x" * 500}):
-            store.offer(verdict)
-        store.advance()
-        await until(lambda: store.generation)  # also pruned: that would find the damage, too
-        spoil(store, folder / NAME)
+        telemetry, folder = Telemetry(), tmp_path / "runs"
+        store = await damaged(ManualClock(), telemetry, folder)
         folder.rename(tmp_path / "away")
-        clock.seconds += 10
         for verdict in verdicts(3, "fail", first=60):
             store.offer(verdict)
         store.advance()
