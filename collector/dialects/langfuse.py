@@ -8,7 +8,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.from_span import compare_with_offered, context_span_of, genai_span_of, model_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
-from collector.model.graphs import note_graph
+from collector.model.graphs import MODEL_NODES, note_graph, note_node
 from collector.model.span import Span
 from collector.payloads.offered_tools import tools_in_request
 from collector.payloads.refusals import is_interrupt
@@ -36,8 +36,6 @@ _UNTYPED: Final = ("span", None)  # Langfuse's own default
 _LANGCHAIN_AGENT: Final = "langfuse.observation.metadata.lc_agent_name"
 _INTEGRATION: Final = "langfuse.observation.metadata.ls_integration"
 _NODE: Final = "langfuse.observation.metadata.langgraph_node"
-_MODEL_NODES: Final = ("model", "model_request")
-"""Where LangChain's agents ask their models, in Python and in JavaScript: there their own spans do not tell what they are."""
 _TAGS: Final = "langfuse.observation.metadata.tags"
 _HIDDEN: Final = "langsmith:hidden"
 """The tag of LangGraph's own steps: those of a node, and the functions that choose the next (`route_to_active_agent`)."""
@@ -116,8 +114,10 @@ def _read_model(span: Span) -> GenAISpan:
     if genai_span.output is not None:  # its wrapper of OpenAI's client records the tools
         compare_with_offered(genai_span, tools_in_request(given))
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
-    if genai_span.agent is not None and _text(span, _NODE) in _MODEL_NODES:
-        genai_span.note(traced_calls="all")
+    node = _text(span, _NODE)
+    note_node(genai_span, node, _text(span, _INTEGRATION))
+    if genai_span.agent is not None and node in MODEL_NODES:
+        genai_span.note(traced_calls="all")  # that of the agent does not tell what it is
     return genai_span
 
 

@@ -12,7 +12,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.from_span import compare_with_offered, context_span_of, genai_span_of, model_span_of, set_raised
 from collector.model.genai_span import IGNORED, GenAISpan, Role
-from collector.model.graphs import note_graph
+from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
 from collector.payloads.offered_tools import tools_in_request
 from collector.payloads.refusals import Refusal
@@ -109,7 +109,7 @@ def _read_model(span: Span) -> GenAISpan:
         compare_with_offered(genai_span, tools_in_request(given))
     genai_span.agent = name_of(span.attributes.get(_LANGCHAIN_AGENT))
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
-    genai_span.note(identity="node" if _NODE in span.attributes else "")
+    note_node(genai_span, name_of(span.attributes.get(_NODE)), name_of(span.attributes.get(_INTEGRATION)))
     return genai_span
 
 

@@ -14,7 +14,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, genai_span_of, model_span_of, set_output
 from collector.model.genai_span import IGNORED, GenAISpan, Role
-from collector.model.graphs import note_graph
+from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.told_failures import failure_of_crewai
@@ -49,6 +49,7 @@ _STREAM: Final = re.compile(r'"?<[\w.]{1,200} object at 0x[0-9a-f]+>"?')
 _CREWAI: Final = '{"agent_action": {'
 _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 _INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
+_NODE: Final = re.compile(r'"langgraph_node":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 
 
@@ -132,7 +133,9 @@ def _read_model(span: Span) -> GenAISpan:
         output, given = _answer_of_autogen(output), _messages_of_autogen(given)
     genai_span = model_span_of(span, NAME, output, given)
     _read_chunks(genai_span, span)
-    genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
+    metadata = span.attributes.get(_METADATA)
+    genai_span.agent = find_text(_LANGCHAIN_AGENT, metadata)
+    note_node(genai_span, find_text(_NODE, metadata), find_text(_INTEGRATION, metadata))
     return genai_span
 
 

@@ -14,7 +14,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, genai_span_of, model_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
-from collector.model.graphs import note_graph
+from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
 from collector.payloads.refusals import MAX_CHARS, Refusal, find_refusal, guardrail_refusal
 from collector.payloads.told_failures import is_in_place_of_result
@@ -34,6 +34,7 @@ _CREW_OUTPUTS: Final = "crewai.crew.tasks_output"
 _ASSOCIATION: Final = "traceloop.association.properties."
 _LANGCHAIN_AGENT: Final = _ASSOCIATION + "lc_agent_name"
 _INTEGRATION: Final = _ASSOCIATION + "ls_integration"
+_NODE: Final = _ASSOCIATION + "langgraph_node"
 _CONVERSATION_IDS: Final = (
     *[_ASSOCIATION + name for name in ("thread_id", "session_id", "conversation_id")],
     semconv.CONVERSATION_ID,
@@ -250,6 +251,7 @@ def _read_chat(span: Span) -> GenAISpan:
     genai_span = model_span_of(span, NAME, output, get(semconv.INPUT_MESSAGES) or get(_INPUT))
     genai_span.response_id = name_of(get(semconv.RESPONSE_ID))
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
+    note_node(genai_span, name_of(get(_NODE)), name_of(get(_INTEGRATION)))
     return genai_span
 
 
@@ -276,6 +278,7 @@ def _read_model(span: Span) -> GenAISpan:
     genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
+    note_node(genai_span, name_of(span.attributes.get(_NODE)), name_of(span.attributes.get(_INTEGRATION)))
     return genai_span
 
 

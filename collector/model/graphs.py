@@ -1,4 +1,4 @@
-"""Runs of LangGraph: which of them tell of all their tools."""
+"""Runs of LangGraph: which of them tell of all their tools, and which calls may wait for a human or be answered by others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collector.model.genai_span import GenAISpan
 from collector.model.span import Span
 
 _LANGCHAIN_AGENTS: Final = ("langchain_create_agent", "deepagents")
+MODEL_NODES: Final = ("model", "model_request")
+"""Where LangChain's agents ask their models, in Python and in JavaScript. Before 1.3 nothing else tells these graphs."""
 
 
 def note_graph(genai_span: GenAISpan, span: Span, integration: str | None) -> None:
@@ -19,3 +21,14 @@ def note_graph(genai_span: GenAISpan, span: Span, integration: str | None) -> No
         genai_span.note(outcome="hooked", traced_calls="all")
     elif not genai_span.tracing.identity and (integration == "langgraph" or span.name == "LangGraph"):
         genai_span.note(identity="graph")
+
+
+def note_node(genai_span: GenAISpan, node: str | None, integration: str | None) -> None:
+    """Note of a request to a model that a node of a graph made it: what it asked for last may wait for a human, and in
+    LangChain's own agents middleware may answer in place of any tool. Where metadata names an ``integration``, as the graph's
+    own do since 1.3, the span of the graph tells which these are.
+    """
+    if node is None:
+        return
+    is_of_langchain = node in MODEL_NODES and (integration is None or integration in _LANGCHAIN_AGENTS)
+    genai_span.note(outcome="hooked" if is_of_langchain else "", identity="node")

@@ -70,11 +70,11 @@ def weigh(
     elif result is not None:
         call.status = _told_status(result, request.model, is_lossy=shown.is_lossy)
         _doubt_told(call, shown, tools_have_spans=tools_have_spans)
-        is_hooked = "hooked" in (
-            request.model.tracing.outcome,
-            "" if run.anchor is None else run.anchor.tracing.outcome,
-        )
-        if call.executed and call.doubt is None and tools_have_spans and is_hooked:
+        if (
+            call.executed
+            and call.doubt is None
+            and _may_be_hooked(request.model, run, tools_have_spans=tools_have_spans)
+        ):
             call.doubt_execution("no span shows it, and a hook may have answered in its place")
     elif answered:
         # Which calls the results that it was told are of is not known, but none of them reads like a failure.
@@ -89,6 +89,13 @@ def weigh(
         _weigh_unanswered(call, request, run.anchor)
     if result is not None and call.executed and call.doubt is None:
         shown.without_span.add(call.name)
+
+
+def _may_be_hooked(model: GenAISpan, run: RunSpans, *, tools_have_spans: bool) -> bool:
+    """Whether a hook may have answered in place of a tool. The tools of a graph leave spans, though no other call shows it."""
+    if model.tracing.outcome == "hooked":
+        return tools_have_spans or model.tracing.identity == "node"
+    return tools_have_spans and run.anchor is not None and run.anchor.tracing.outcome == "hooked"
 
 
 def _weigh_unanswered(call: DraftCall, request: RequestedCall, anchor: GenAISpan) -> None:

@@ -15,6 +15,7 @@ from collector.dialects.openinference import agno, model_request, tool_call
 from collector.dialects.openinference.common import (
     CLAUDE,
     INPUT,
+    INTEGRATION,
     LANGCHAIN,
     LANGCHAIN_AGENT,
     METADATA,
@@ -50,7 +51,6 @@ _AGENT_CHAIN: Final = re.compile(
 _AGENT_STEP: Final = re.compile(r"^\w{0,64}Agent(?:Runner|Worker)\.(?!a?(?:stream_)?chat$)")
 _BRACKETED: Final = re.compile(r"^(?:agent_run|invocation) \[(.+)\]$")
 _NODE: Final = '"langgraph_node":'
-_INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 _EVENT: Final = "target"
 _EVENT_PATH: Final = "metadata.path"
@@ -169,7 +169,7 @@ def _read_context(span: Span) -> GenAISpan:
     genai_span = context_span_of(span, Role.OTHER, NAME, user_input, conversation_id)
     genai_span.agent = find_text(LANGCHAIN_AGENT, metadata)
     if span.scope.name == LANGCHAIN:
-        note_graph(genai_span, span, find_text(_INTEGRATION, metadata))
+        note_graph(genai_span, span, find_text(INTEGRATION, metadata))
     return genai_span
 
 

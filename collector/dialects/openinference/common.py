@@ -16,6 +16,8 @@ METHOD: Final = re.compile(
     r"\.(?:run|arun|run_stream|_execute_core|kickoff|__call__|acall|call|invoke|ainvoke|on_messages(?:_stream)?)$"
 )
 LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
+NODE: Final = re.compile(r'"langgraph_node":\s*"([^"\\]+)"')
+INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 LANGCHAIN: Final = "openinference.instrumentation.langchain"
 CLAUDE: Final = "openinference.instrumentation.claude_agent_sdk"
 """It ends the span of a call that the application denied in its own words like one that failed with these."""

@@ -7,10 +7,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from collector.dialects.openinference import agno
-from collector.dialects.openinference.common import INPUT, LANGCHAIN, LANGCHAIN_AGENT, METADATA, NAME, OUTPUT
+from collector.dialects.openinference.common import (
+    INPUT,
+    INTEGRATION,
+    LANGCHAIN,
+    LANGCHAIN_AGENT,
+    METADATA,
+    NAME,
+    NODE,
+    OUTPUT,
+)
 from collector.model import semconv
 from collector.model.from_span import model_span_of
 from collector.model.genai_span import GenAISpan
+from collector.model.graphs import note_node
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls, flattened_messages
 from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
@@ -90,7 +100,9 @@ def read_model(span: Span) -> GenAISpan | None:
     is_asking = requests_action(output) or (type(output) is str and _CALLS_IN_TEXT.search(output) is not None)
     if calls is None and is_asking:
         genai_span.output, genai_span.finish = get(_TEXT), "tool_calls"
-    genai_span.agent = find_text(LANGCHAIN_AGENT, get(METADATA))
+    metadata = get(METADATA)
+    genai_span.agent = find_text(LANGCHAIN_AGENT, metadata)
+    note_node(genai_span, find_text(NODE, metadata), find_text(INTEGRATION, metadata))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     genai_span.note(outcome="hooked" if genai_span.scope.startswith(_STRANDS) else "")
     if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:

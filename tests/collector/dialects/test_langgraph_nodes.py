@@ -1,0 +1,131 @@
+"""Requests to models of a node of LangGraph, as tracers of LangChain record them: who calls the tools, nothing says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import called, doubts, run_of, span
+
+CALL = {"name": "pay", "args": {"amount": 5}, "id": "call_1", "type": "tool_call"}
+ASKING = {"lc": 1, "id": ["langchain", "AIMessage"], "kwargs": {"content": "", "type": "ai", "tool_calls": [CALL]}}
+TOLD = {"content": "Not today.", "type": "tool", "name": "pay", "tool_call_id": "call_1", "status": "success"}
+
+
+def asked(tracer: str, node: str | None, integration: str | None) -> dict[str, Any]:
+    """Returns the attributes of a request whose answer asks for a call."""
+    config = {"langgraph_node": node, "ls_integration": integration}
+    metadata = {key: value for key, value in config.items() if value is not None}
+    generated = json.dumps({"generations": [[{"text": "", "message": ASKING}]]})
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call."
+    return {
+        "openinference": {
+            "openinference.span.kind": "LLM", "metadata": json.dumps(metadata), "output.value": generated,
+            call + "id": "call_1", call + "function.name": "pay", call + "function.arguments": '{"amount": 5}',
+        },
+        "openllmetry": {
+            "llm.request.type": "chat", "gen_ai.completion.0.role": "assistant",
+            "gen_ai.completion.0.tool_calls.0.id": "call_1",
+            "gen_ai.completion.0.tool_calls.0.name": "pay", "gen_ai.completion.0.tool_calls.0.arguments": '{"amount": 5}',
+            "traceloop.span.kind": "chat",
+            **{"traceloop.association.properties." + key: value for key, value in metadata.items()},
+        },
+        "langsmith": {
+            "langsmith.span.kind": "llm", "gen_ai.completion": generated,
+            **{"langsmith.metadata." + key: value for key, value in metadata.items()},
+        },
+        "langfuse": {
+            "langfuse.observation.type": "generation",
+            "langfuse.observation.output": json.dumps({"role": "assistant", "content": "", "tool_calls": [CALL]}),
+            **{"langfuse.observation.metadata." + key: value for key, value in metadata.items()},
+        },
+        "mlflow": {
+            "mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanOutputs": generated, "metadata": json.dumps(metadata),
+        },
+    }[tracer]  # fmt: skip
+
+
+def answered(tracer: str) -> dict[str, Any]:
+    """Returns the attributes of the request after it, which is told the result."""
+    said = [{"type": "human", "content": "hi"}, {"type": "ai", "content": "", "tool_calls": [CALL]}, TOLD]
+    final = json.dumps({"generations": [[{"text": "Done."}]]})
+    return {
+        "openinference": {
+            "openinference.span.kind": "LLM", "input.value": json.dumps({"messages": [said]}), "output.value": final,
+        },
+        "openllmetry": {
+            "llm.request.type": "chat", "traceloop.span.kind": "chat", "gen_ai.completion.0.role": "assistant",
+            "gen_ai.completion.0.content": "Done.", "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "hi",
+            "gen_ai.prompt.1.role": "assistant", "gen_ai.prompt.1.tool_calls.0.id": "call_1",
+            "gen_ai.prompt.1.tool_calls.0.name": "pay", "gen_ai.prompt.1.tool_calls.0.arguments": '{"amount": 5}',
+            "gen_ai.prompt.2.role": "tool", "gen_ai.prompt.2.content": "Not today.", "gen_ai.prompt.2.tool_call_id": "call_1",
+        },
+        "langsmith": {
+            "langsmith.span.kind": "llm", "gen_ai.prompt": json.dumps({"messages": [said]}), "gen_ai.completion": final,
+        },
+        "langfuse": {
+            "langfuse.observation.type": "generation",
+            "langfuse.observation.output": '{"role": "assistant", "content": "Done."}',
+            "langfuse.observation.input": json.dumps([
+                {"role": "user", "content": "hi"}, {"role": "assistant", "content": "", "tool_calls": [CALL]},
+                {"role": "tool", "content": "Not today.", "tool_call_id": "call_1"},
+            ]),
+        },
+        "mlflow": {
+            "mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanInputs": json.dumps([said]), "mlflow.spanOutputs": final,
+        },
+    }[tracer]  # fmt: skip
+
+
+def root(tracer: str) -> Span:
+    """Builds the graph's span as LangChain 1.0 to 1.2 leave it: nothing in it says whose graph it is."""
+    attributes = {
+        "openinference": {"openinference.span.kind": "CHAIN"},
+        "openllmetry": {"traceloop.span.kind": "workflow", "traceloop.entity.name": "shop"},
+        "langsmith": {"langsmith.span.kind": "chain"},
+        "langfuse": {"langfuse.observation.type": "chain"},
+        "mlflow": {"mlflow.spanType": '"CHAIN"'},
+    }[tracer]
+    return span("shop", 1, lasting=90, attributes=attributes)
+
+
+TRACERS = ("openinference", "openllmetry", "langsmith", "langfuse", "mlflow")
+MODEL = "ChatOpenAI"
+
+
+@pytest.mark.parametrize("tracer", TRACERS)
+@pytest.mark.parametrize("node", [None, "model", "chatbot"])
+def test_what_a_node_asked_for_last_may_wait_for_a_human(tracer: str, node: str | None) -> None:
+    """LangChain 1.0 to 1.2 with `HumanInTheLoopMiddleware`, and graphs that stop before their tools."""
+    run = run_of(root(tracer), span(MODEL, 2, 1, 10, attributes=asked(tracer, node, None)))
+    assert called(run) == ["pay"]
+    assert ("uncertain_execution" in doubts(run)) is (node is not None)
+
+
+@pytest.mark.parametrize("tracer", TRACERS)
+@pytest.mark.parametrize(
+    ("node", "integration", "is_open"),
+    [
+        ("model", None, True),
+        ("model_request", None, True),
+        ("model", "langchain_create_agent", True),
+        ("model", "langgraph", False),
+        ("model", "langchain_chat_model", False),
+        ("chatbot", None, False),
+        (None, None, False),
+    ],
+)
+def test_middleware_may_answer_what_a_node_of_langchains_agents_asked_for(
+    tracer: str, node: str | None, integration: str | None, *, is_open: bool
+) -> None:
+    """LangChain 1.0 to 1.2: `wrap_tool_call` returned what the model is told, and no tool ran."""
+    run = run_of(
+        root(tracer),
+        span(MODEL, 2, 1, 10, 5, attributes=asked(tracer, node, integration)),
+        span(MODEL, 3, 1, 40, 5, attributes=answered(tracer)),
+    )
+    assert called(run) == ["pay"]
+    assert ("uncertain_execution" in doubts(run)) is is_open
