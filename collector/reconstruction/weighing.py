@@ -95,7 +95,8 @@ def _may_be_hooked(model: GenAISpan, run: RunSpans, *, tools_have_spans: bool) -
     """Whether a hook may have answered in place of a tool. The tools of a graph leave spans, though no other call shows it."""
     if model.tracing.outcome == "hooked":
         return tools_have_spans or model.tracing.identity == "node"
-    return tools_have_spans and run.anchor is not None and run.anchor.tracing.outcome == "hooked"
+    own = run.wrappers if run.anchor is None else [run.anchor, *run.wrappers]
+    return tools_have_spans and any(span.tracing.outcome == "hooked" for span in own)
 
 
 def _weigh_unanswered(call: DraftCall, request: RequestedCall, anchor: GenAISpan) -> None:

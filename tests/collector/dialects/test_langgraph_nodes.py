@@ -96,6 +96,29 @@ TRACERS = ("openinference", "openllmetry", "langsmith", "langfuse", "mlflow")
 MODEL = "ChatOpenAI"
 
 
+@pytest.mark.parametrize("integration", ["langchain_create_agent", "langgraph"])
+def test_middleware_may_answer_where_an_agents_span_is_around_that_of_its_graph(integration: str) -> None:
+    """OpenLLMetry 0.61: a span in the conventions is around that of the workflow, which alone tells whose graph it is."""
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop"}
+    of_graph = {"lc_agent_name": "shop", "ls_integration": integration}
+    workflow = {
+        "traceloop.span.kind": "workflow",
+        "traceloop.entity.name": "shop",
+        **{"traceloop.association.properties." + key: value for key, value in of_graph.items()},
+    }
+    run = run_of(
+        span("invoke_agent shop", 1, lasting=90, attributes=agent),
+        span("shop.workflow", 2, 1, lasting=90, attributes=workflow),
+        span(MODEL, 3, 2, 10, 5, attributes=asked("openllmetry", "model", "langchain_chat_model")),
+        span(
+            "execute_tool get", 4, 2, 20, 5, attributes={"traceloop.span.kind": "tool", "traceloop.entity.name": "get"}
+        ),
+        span(MODEL, 5, 2, 40, 5, attributes=answered("openllmetry")),
+    )
+    assert "pay" in called(run)
+    assert ("uncertain_execution" in doubts(run)) is (integration == "langchain_create_agent")
+
+
 @pytest.mark.parametrize("tracer", TRACERS)
 @pytest.mark.parametrize("node", [None, "model", "chatbot"])
 def test_what_a_node_asked_for_last_may_wait_for_a_human(tracer: str, node: str | None) -> None:
