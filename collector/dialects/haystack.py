@@ -6,17 +6,17 @@ from the generator's output, and what became of them from that span's.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, doubt_failure, genai_span_of, model_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
+from collector.payloads.haystack import exchange_of_haystack
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import first_member, name_of
+from collector.payloads.values import name_of
 
 NAME: Final = "haystack"
 
@@ -75,31 +75,11 @@ def _read_component(span: Span) -> GenAISpan:
     # All calls of a turn run inside this one span, so it is none of them.
     if kind == "ToolInvoker":
         genai_span = genai_span_of(span, Role.GROUP, NAME)
-        genai_span.history = _exchange_in(get(_COMPONENT_OUTPUT))
+        genai_span.history = exchange_of_haystack(get(_COMPONENT_OUTPUT))
         return genai_span
     if type(kind) is str and kind.endswith("ChatGenerator"):
         return model_span_of(span, NAME, get(_COMPONENT_OUTPUT), get(_COMPONENT_INPUT))
     return IGNORED
-
-
-def _exchange_in(output: object) -> str | None:
-    """Returns the calls and results in the output of the component that ran the calls, as messages; None if it holds none.
-
-    Nothing else tells of those of an agent's last step, if it ends with a tool (``exit_conditions``).
-    """
-    told = first_member(output, "tool_messages")
-    if not isinstance(told, list):
-        return None
-    results = [part for message in told if isinstance(message, Mapping) for part in _parts_of(message)]
-    calls = [{"tool_call": result["origin"]} for result in results if isinstance(result.get("origin"), Mapping)]
-    return json.dumps([{"role": "assistant", "content": calls}, *told]) if calls else None
-
-
-def _parts_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    results = [part.get("tool_call_result") for part in parts if isinstance(part, Mapping)]
-    return [result for result in results if isinstance(result, Mapping)]
 
 
 _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {

@@ -10,6 +10,7 @@ from collector.model.from_span import compare_with_offered, context_span_of, gen
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import MODEL_NODES, note_graph, note_node
 from collector.model.span import Span
+from collector.payloads.haystack import exchange_of_haystack
 from collector.payloads.offered_tools import tools_in_request
 from collector.payloads.refusals import is_interrupt
 from collector.payloads.span_names import is_named_after, tool_in_span_name
@@ -28,6 +29,7 @@ _CALL_ID: Final = "langfuse.observation.metadata.tool_call_id"
 _TOOL_NAME: Final = "langfuse.observation.metadata.tool_name"
 _HAYSTACK_TOOL: Final = "langfuse.observation.metadata.haystack.tool.name"
 _HAYSTACK_ERROR: Final = "langfuse.observation.metadata.haystack.tool.error"
+_COMPONENT_TYPE: Final = "langfuse.observation.metadata.haystack.component.type"
 _COLOR: Final = "langfuse.observation.metadata.color"
 """That in which LangChain prints a tool, and nothing else: the callback of 3.0 to 3.3.1 gives observations no type."""
 _INPUTS: Final = "langfuse.observation.metadata.inputs"
@@ -48,6 +50,8 @@ _CONVERSATION_IDS: Final = (
 def read_span(span: Span) -> GenAISpan | None:
     """Classifies the observation by its type; a chain with the name of LangChain's agent is that agent's run."""
     kind = span.attributes.get(_TYPE)
+    if kind == "tool" and _text(span, _COMPONENT_TYPE) == "ToolInvoker":
+        return _read_tools_of_haystack(span)
     if kind == "tool" or (kind in _UNTYPED and _is_tool(span)):
         return _read_tool(span)
     if kind == "generation":
@@ -101,6 +105,13 @@ def _read_tool(span: Span) -> GenAISpan:
     return genai_span
 
 
+def _read_tools_of_haystack(span: Span) -> GenAISpan:
+    """Reads the component inside which all calls of a turn run (Haystack 2.x): typed as a tool, and none of them."""
+    genai_span = genai_span_of(span, Role.GROUP, NAME)
+    genai_span.history = exchange_of_haystack(span.attributes.get(_OUTPUT))
+    return genai_span
+
+
 def _read_level(genai_span: GenAISpan, span: Span) -> None:
     """Read a failure from the observation's level: before 3.6 the span of one that failed has no status."""
     if span.attributes.get(_LEVEL) == "ERROR":
@@ -139,7 +150,8 @@ DIALECT: Final = Dialect(
     markers=(b"langfuse.observation.type",),
     attributes=frozenset({
         _INPUT, _OUTPUT, _LEVEL, _STATUS_MESSAGE, _CALL_ID, _COLOR, _INPUTS, _TOOL_NAME, _HAYSTACK_TOOL, _HAYSTACK_ERROR,
-        _LANGCHAIN_AGENT, _INTEGRATION, _NODE, _TAGS, *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
+        _COMPONENT_TYPE, _LANGCHAIN_AGENT, _INTEGRATION, _NODE, _TAGS, *_CONVERSATION_IDS, *semconv.TOOL_NAMES,
+        semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),
 )  # fmt: skip

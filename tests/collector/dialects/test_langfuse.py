@@ -141,6 +141,29 @@ def test_a_tool_of_haystack_has_its_name_and_its_failure_in_the_metadata(more: d
     assert read_tool(tool) == ("pay", None, {"order": 7}, status)
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+def test_the_component_that_runs_all_tools_of_haystack_is_none_of_them(is_told: bool) -> None:
+    """Haystack 2.x under `langfuse-haystack`, which types it as a tool and names it after all calls of the turn."""
+    call = {"type": "function", "function": {"name": "pay", "arguments": '{"order": 7}'}, "id": "c1"}
+    asked = [{"role": "assistant", "tool_calls": [call]}]
+    result = {"result": "paid", "origin": {"tool_name": "pay", "arguments": {"order": 7}, "id": "c1"}, "error": False}
+    returned = {"tool_messages": [{"role": "tool", "content": [{"tool_call_result": result}]}]}
+    ran = {
+        "langfuse.observation.metadata.haystack.component.type": "ToolInvoker",
+        INPUT: json.dumps(asked),
+        "langfuse.observation.output": json.dumps(returned),
+    }
+    told = [{"role": "user", "content": "hi"}, *asked, {"role": "tool", "content": "paid", "tool_call_id": "c1"}]
+    final = {INPUT: json.dumps(told), "langfuse.observation.output": '[{"role": "assistant", "content": "Done."}]'}
+    run = run_of(
+        lf("agent", "haystack.agent.run", 1, lasting=100),
+        lf("generation", "chat_generator", 2, 1, 1, 5, attributes={"langfuse.observation.output": json.dumps(asked)}),
+        lf("tool", "tool_invoker - ['pay']", 3, 1, 10, 5, attributes=ran),
+        *([lf("generation", "chat_generator", 4, 1, 20, 5, attributes=final)] if is_told else []),
+    )
+    assert (called(run), doubts(run)) == (["pay"], [])
+
+
 @pytest.mark.parametrize(("arguments", "expected"), [({"n": 1}, (["(book)"], [])), ({"room": 7}, (["book"], []))])
 def test_the_tools_of_a_request_tell_whether_arguments_were_refused(arguments: Any, expected: Any) -> None:
     """The wrapper of OpenAI's client records them, and the decorator of a function a failure to call it."""
