@@ -36,7 +36,11 @@ from collector.reconstruction.requested_calls import (
     requested_calls,
     were_asked_at_once,
 )
-from collector.reconstruction.unrecorded_calls import has_unrecorded_calls, may_have_lost_failures
+from collector.reconstruction.unrecorded_calls import (
+    has_unrecorded_calls,
+    has_unseen_coworker,
+    may_have_lost_failures,
+)
 
 
 def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
@@ -80,7 +84,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         _doubt_unasked(run, calls, requested)
         run.turns_are_ordered = run.turns_are_ordered and not were_asked_at_once(requested, run.asked_inside)
         if any(model.is_transcript for model in models):
-            run.has_unrecorded_calls |= history.is_partly_unread
+            run.has_unrecorded_calls |= history.is_partly_unread or has_unseen_coworker(run, calls)
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
     elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)

@@ -5,12 +5,30 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Sequence
 from itertools import accumulate, pairwise
+from typing import Final
 
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import is_unreadable
 from collector.reconstruction.call_history import without_refused
-from collector.reconstruction.drafts import RunSpans
+from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.requested_calls import RequestedCall
+
+_DELEGATIONS: Final = frozenset({
+    "Delegate work to coworker", "Ask question to coworker", "delegate_work_to_coworker", "ask_question_to_coworker",
+})  # fmt: skip
+"""By which an agent of CrewAI has another do a part of its task, inside the call."""
+
+
+def has_unseen_coworker(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
+    """Whether an agent of CrewAI handed over to another of which nothing is recorded: tools that are called in words leave no
+    spans (OpenInference 1.1), and the conversation of an agent does not hold that of its coworker.
+    """
+    if run.children or not all(model.is_transcript for model in run.models):
+        return False
+    return any(
+        call.name in _DELEGATIONS and call.span_id is None and call.executed and call.status != "error"
+        for call in calls
+    )
 
 
 def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:

@@ -1342,6 +1342,33 @@ def test_calls_in_words_are_those_that_the_models_spans_ask_for() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tool", "said", "is_open"),
+    [
+        ("Delegate work to coworker", "Paid.", True),
+        ("Ask question to coworker", "Yes.", True),
+        ("pay", "Paid.", False),
+        (
+            "Delegate work to coworker",
+            "\nError executing tool. coworker mentioned not found, it must be one of the following options:\n- policy",
+            False,
+        ),
+    ],
+)
+def test_nothing_tells_what_a_coworker_called_in_words(tool: str, said: str, *, is_open: bool) -> None:
+    """CrewAI 1.14 with OpenInference 1.1: no span of a tool, and the conversation of the agent that delegated alone."""
+    asked = f'Thought: ask\nAction: {tool}\nAction Input: {{"task": "pay"}}\nObservation: {said}'
+    messages = [
+        {"role": "user", "content": "Pay!"},
+        {"role": "assistant", "content": asked},
+        {"role": "assistant", "content": "Thought: I now know the final answer\nFinal Answer: Done."},
+    ]
+    attributes = {"crew_key": "k", "output.value": json.dumps({"raw": "Done.", "messages": messages})}
+    run = run_of(oi("AGENT", "boss._execute_core", 1, lasting=100, attributes=attributes))
+    assert [call.name for call in run.trajectory.calls] == [tool]
+    assert ("unrecorded_calls" in doubts(run)) is is_open
+
+
+@pytest.mark.parametrize(
     ("output", "expected"),
     [
         (
