@@ -85,7 +85,7 @@ def _read_request(span: Span) -> GenAISpan | None:
     if is_of_google or (is_old and is_of_responses and get(_STREAMED) is False):
         answer, told = calls or get(semconv.OUTPUT_MESSAGES), get(semconv.PROMPT) or get(semconv.INPUT_MESSAGES)
         genai_span = model_span_of(span, NAME, answer, told)
-        genai_span.note(extent="some")
+        genai_span.note(extent="automatic" if is_of_google else "some")
         genai_span.finish = "" if genai_span.output is None else "tool_calls"
         return genai_span
     return None if calls is None else model_span_of(span, NAME, calls, get(semconv.PROMPT))

@@ -31,7 +31,9 @@ TOOL   guessed  only attributes say that it is a tool's, which a step on the way
 MODEL  guessed  only its answer says that it is a request
        node     it is of a node of a graph, whose tools others call, perhaps when a human agreed
 """
-Extent = Literal["", "apart", "resumed", "served", "nested", "memory", "loop", "part", "turns", "some", "around"]
+Extent = Literal[
+    "", "apart", "resumed", "served", "nested", "memory", "loop", "part", "turns", "some", "automatic", "around"
+]
 """How much of a run, of a call or of requests it covers.
 
 AGENT  apart    the run goes on in other traces; of OTHER likewise, of the runs inside
@@ -43,6 +45,7 @@ MODEL  memory   it is no request, but stores the conversation so far, or holds a
        part     it is a piece of an answer, which another may hold whole
        turns    it is perhaps several requests
        some     its answer may lack calls
+       automatic  likewise, unless the application makes the calls: its client may make them itself, and ask again inside
        nested   if it asked for calls, it may hold the request that tells their results
        around   it lasts until the calls have ended that its answer asked for, and no others are inside
 """

@@ -9,6 +9,7 @@ from typing import Final
 
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import is_unreadable
+from collector.reconstruction.automatic_calls import may_lack_calls
 from collector.reconstruction.call_history import without_refused
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.requested_calls import RequestedCall
@@ -33,7 +34,9 @@ def has_unseen_coworker(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
 
 def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:
     """Whether a model must have requested tools, and neither messages nor a span of a tool that ran then says which."""
-    requested = [request for request in requested if request.model.tracing.extent != "some"]
+    lacking = may_lack_calls(models, requested)
+    if lacking:
+        requested = [request for request in requested if request.model.span_id not in lacking]
     speaking = {request.model.span_id for request in requested}
     unreadable = {
         model.span_id
@@ -51,9 +54,8 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         return True
     has_unsaid = any(model.span_id in asking and model.span_id not in speaking for model in models)
     has_failed = run.anchor is not None and run.anchor.status == "error"
-    has_parts = any(model.tracing.extent == "some" for model in models)
     is_complete = (
-        not unreadable and not has_unsaid and not has_parts and all(model.output is not None for model in models[:-1])
+        not unreadable and not has_unsaid and not lacking and all(model.output is not None for model in models[:-1])
     )
     if is_complete and not has_failed:
         return False
@@ -68,10 +70,10 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     silent = [(model, later) for model, later in silent if model.span_id not in refused]
     if any(model.span_id in asking or model.span_id in unreadable for model, _ in silent):
         return True
-    if has_parts and not run.executions:
+    if lacking and not run.executions:
         # Another instrumentation may have recorded the whole answer, inside.
-        whole = {model.parent_span_id for model in models if model.tracing.extent != "some" and _is_recorded(model)}
-        if any(model.tracing.extent == "some" and model.span_id not in whole for model, _ in silent):
+        whole = {model.parent_span_id for model in models if model.span_id not in lacking and _is_recorded(model)}
+        if any(model.span_id in lacking and model.span_id not in whole for model, _ in silent):
             return True
     if has_failed and any(later is None and _is_cut_off(model, models) for model, later in silent):
         return True

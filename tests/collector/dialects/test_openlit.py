@@ -260,3 +260,38 @@ def test_an_asynchronous_function_that_no_model_asked_for_may_be_an_agent() -> N
     root = span("agent", 1, scope="openlit", lasting=100)
     run = run_of(root, _begun("plan", 2, 1, "{}"), _asked_openlit(3, 10, []))
     assert "uncertain_execution" in doubts(run)
+
+
+def _asked_google(number: int, told: list[tuple[str, str]], asks: str | None) -> Span:
+    """A request of openlit 1.45, which was told of calls and their results: no call has an id, or its result a name."""
+    messages: list[dict[str, Any]] = [{"role": "user", "parts": [{"type": "text", "content": "Help Ada"}]}]
+    for city, result in told:
+        call = {"type": "tool_call", "id": "", "name": "get", "arguments": {"city": city}}
+        answer = {"type": "tool_call_response", "id": "", "response": str({"result": result})}
+        messages += [{"role": "assistant", "parts": [call]}, {"role": "user", "parts": [answer]}]
+    parts: list[dict[str, Any]] = [{"type": "text", "content": "None" if asks else "Done."}]
+    if asks:
+        parts.append({"type": "tool_call", "id": "", "name": "get", "arguments": {"city": asks}})
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.response.finish_reasons": ["FinishReason.STOP"],
+        "gen_ai.input.messages": json.dumps(messages),
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts}]),
+    }
+    scope = "openlit.instrumentation.google_ai_studio"
+    return span("chat", number, 1, number, 0.5, attributes=attributes, scope=scope)
+
+
+def test_a_loop_that_makes_the_calls_itself_which_google_genai_could_make_is_decided() -> None:
+    rome, oslo = ("Rome", "sunny"), ("Oslo", "rain")
+    asked = [_asked_google(2, [], "Rome"), _asked_google(3, [rome], "Oslo"), _asked_google(4, [rome, oslo], None)]
+    run = run_of(span("POST", 1, lasting=100), *asked)
+    assert (called(run), doubts(run)) == (["get", "get"], [])
+
+
+@pytest.mark.parametrize("asks", [None, "Oslo"])
+def test_what_google_genai_was_told_of_calls_that_no_answer_asked_for_may_be_its_own(asks: str | None) -> None:
+    """The history of automatic calling, which a chat goes on with: the answer at its limit asks for a call."""
+    told = [("Rome", "sunny"), ("Oslo", "rain")]
+    run = run_of(span("POST", 1, lasting=100), _asked_google(2, [], asks), _asked_google(3, told, None))
+    assert doubts(run) == ["unrecorded_calls"]
