@@ -10,6 +10,7 @@ from collector.model.dialect import Dialect
 from collector.model.from_span import MAX_EVENTS, context_span_of, genai_span_of, model_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
+from collector.model.tracing import Extent
 from collector.payloads.values import MAX_TEXT, name_of, parse_json
 
 NAME: Final = "openlit"
@@ -20,6 +21,7 @@ _MODEL_SCOPE: Final = "openlit.otel.tracing"
 _FLOW_SCOPE: Final = "openlit.instrumentation.crewai"
 _AGENTS_SCOPE: Final = "@openlit/instrumentation-openai-agents"
 _GOOGLE_SCOPE: Final = "openlit.instrumentation.google_ai_studio"
+_OLLAMA_SCOPE: Final = "openlit.instrumentation.ollama"
 _SYSTEM: Final = "gen_ai.system"
 _AG2_SCOPE: Final = "openlit.instrumentation.ag2"
 _MESSAGE_TYPE: Final = "gen_ai.agent.message_type"
@@ -33,6 +35,7 @@ _CALL_ARGS: Final = "gen_ai.tool.args"
 _STAND_IN: Final = "Function called with tools"
 """What 1.33 writes in place of any answer to a request that offers tools, also of one that asks for none."""
 _STREAMED: Final = "gen_ai.request.is_stream"
+_STREAM: Final = "gen_ai.request.stream"
 _STATUSES: Final = ("['completed']", "['incomplete']")
 """What answers of the Responses API have for the reason for which they ended (before 1.37). Of one that was not streamed the
 last call before the first message was kept, or this alone."""
@@ -77,18 +80,32 @@ def _read_request(span: Span) -> GenAISpan | None:
         event.attributes.get(semconv.COMPLETION) == _STAND_IN for event in span.events[:MAX_EVENTS]
     ):
         return _model_without_answer(span)
-    get = span.attributes.get
-    is_of_responses = str(get(semconv.FINISH_REASONS[0])) in _STATUSES
-    is_old = span.scope.name == _MODEL_SCOPE
-    # google-genai calls functions itself: one span is around all of that, and has the last answer alone.
-    is_of_google = span.scope.name == _GOOGLE_SCOPE or (is_old and get(_SYSTEM) == "gemini")
-    if is_of_google or (is_old and is_of_responses and get(_STREAMED) is False):
+    extent = _extent(span)
+    if extent:
+        get = span.attributes.get
         answer, told = calls or get(semconv.OUTPUT_MESSAGES), get(semconv.PROMPT) or get(semconv.INPUT_MESSAGES)
         genai_span = model_span_of(span, NAME, answer, told)
-        genai_span.note(extent="automatic" if is_of_google else "some")
+        genai_span.note(extent=extent)
         genai_span.finish = "" if genai_span.output is None else "tool_calls"
         return genai_span
-    return None if calls is None else model_span_of(span, NAME, calls, get(semconv.PROMPT))
+    return None if calls is None else model_span_of(span, NAME, calls, span.attributes.get(semconv.PROMPT))
+
+
+def _extent(span: Span) -> Extent:
+    """How much is recorded of the calls that a model asks for: perhaps not all of them, or not those that google-genai makes
+    itself, asking again in the same span.
+    """
+    get = span.attributes.get
+    is_old = span.scope.name == _MODEL_SCOPE
+    system = get(_SYSTEM) if is_old else None
+    if span.scope.name == _GOOGLE_SCOPE or system == "gemini":
+        return "automatic"
+    if system == "ollama" or (span.scope.name == _OLLAMA_SCOPE and get(_STREAM) is False):
+        return (
+            "some"  # none, in fact: openlit looks elsewhere. The reason to end is "stop" whatever the model asks for.
+        )
+    is_of_responses = str(get(semconv.FINISH_REASONS[0])) in _STATUSES
+    return "some" if is_old and is_of_responses and get(_STREAMED) is False else ""
 
 
 def _model_without_answer(span: Span) -> GenAISpan:
@@ -119,12 +136,13 @@ def _calls_asked_for(span: Span) -> list[dict[str, object]] | None:
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
-    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE, _GOOGLE_SCOPE),
+    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE, _GOOGLE_SCOPE,
+        _OLLAMA_SCOPE),
     read_span=read_span,
     attributes=frozenset({
         _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
-        semconv.FINISH_REASONS[0], _STREAMED, _MESSAGE_TYPE, _SYSTEM, semconv.INPUT_MESSAGES,
+        semconv.FINISH_REASONS[0], _STREAMED, _STREAM, _MESSAGE_TYPE, _SYSTEM, semconv.INPUT_MESSAGES,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

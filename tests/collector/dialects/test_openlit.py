@@ -295,3 +295,31 @@ def test_what_google_genai_was_told_of_calls_that_no_answer_asked_for_may_be_its
     told = [("Rome", "sunny"), ("Oslo", "rain")]
     run = run_of(span("POST", 1, lasting=100), _asked_google(2, [], asks), _asked_google(3, told, None))
     assert doubts(run) == ["unrecorded_calls"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "given"),
+    [
+        ("openlit.otel.tracing", {"gen_ai.system": "ollama", "gen_ai.prompt": "user: hi", "gen_ai.completion": ""}),
+        (
+            "openlit.instrumentation.ollama",
+            {"gen_ai.request.stream": False, "gen_ai.output.messages": '[{"role": "assistant", "parts": []}]'},
+        ),
+    ],
+)
+def test_calls_that_a_model_of_ollama_asks_for_are_not_recorded(scope: str, given: dict[str, Any]) -> None:
+    answer = {"gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": ["stop"], **given}
+    run = run_of(span("POST", 1, lasting=100), span("chat", 2, 1, attributes=answer, scope=scope))
+    assert doubts(run) == ["unrecorded_calls"]
+
+
+def test_a_streamed_answer_of_ollama_without_calls_asked_for_none() -> None:
+    answer = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.stream": True,
+        "gen_ai.response.finish_reasons": ["stop"],
+        "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Hello."}]}]',
+    }
+    scope = "openlit.instrumentation.ollama"
+    run = run_of(span("POST", 1, lasting=100), span("chat", 2, 1, attributes=answer, scope=scope))
+    assert doubts(run) == []
