@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
+from itertools import islice
+from typing import Final
 
 from collector.checkpoints import in_parts
 from collector.model.genai_span import AGENT, BY_SHAPE, EVENT, GROUP, MODEL, OTHER, TOOL, Content, GenAISpan
 from collector.model.span_copies import copy_of
 from collector.model.tracing import USUAL
 from collector.reconstruction.drafts import by_start
+
+MAX_OPEN: Final = 64
+"""With how many requests that had begun an event is compared which does not name the span of its own."""
 
 
 def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
@@ -35,14 +41,17 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
             else:
                 continue
             spans[memory.span_id] = memory
+    below = _requests_by_parent(spans.values()) if events else {}
     for group in in_parts(events.items()):
         for span_id, of_span in group:
-            _add_events(spans, span_id, of_span)
+            _add_events(spans, span_id, of_span, below.get(span_id))
     _without_conversation(spans)
     return spans
 
 
-def _add_events(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenAISpan]) -> None:
+def _add_events(
+    spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenAISpan], requests: deque[GenAISpan] | None
+) -> None:
     # Log events have no id of their own: one that was sent again is recognised by its content. By its `repr`, since
     # structured bodies are not hashable.
     unique = {repr((e.start_ns, e.output, e.user_input, e.tool_results)): e for part in in_parts(events) for e in part}
@@ -51,8 +60,31 @@ def _add_events(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenA
         spans[span_id] = _merged(model, list(unique.values()))
         return
     for number, event in enumerate(unique.values()):
-        model = _model_of_event(event, number)
+        described = _described(event, requests) if event.scope else None
+        model = _model_of_event(event, number) if described is None else _merged(spans[described], [event])
         spans[model.span_id] = model
+
+
+def _requests_by_parent(spans: Iterable[GenAISpan]) -> dict[bytes, deque[GenAISpan]]:
+    found: dict[bytes, deque[GenAISpan]] = {}
+    for span in spans:
+        if span.role is MODEL and not span.is_transcript:
+            found.setdefault(span.parent_span_id, deque()).append(span)
+    return found
+
+
+def _described(event: GenAISpan, requests: deque[GenAISpan] | None) -> bytes | None:
+    """Returns the id of the request that an event tells of which names the span around it: openlit writes it as a stream ends.
+
+    The span of the request is open then. Events come in order of time, so what had ended by then is not looked at again.
+    """
+    while requests and requests[0].end_ns < event.start_ns:
+        requests.popleft()
+    started = islice(requests or (), MAX_OPEN)
+    is_open = [one for one in started if one.scope == event.scope and one.start_ns <= event.start_ns <= one.end_ns]
+    if event.response_id is not None:
+        is_open = [one for one in is_open if one.response_id in (None, event.response_id)]
+    return is_open[0].span_id if len(is_open) == 1 else None
 
 
 def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:

@@ -30,6 +30,8 @@ def _read_details(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, A
     set_output(genai_span, get(semconv.OUTPUT_MESSAGES))
     set_input(genai_span, get(semconv.INPUT_MESSAGES))
     genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
+    # It tells of a whole request, whose span it may not name: openlit writes it as a stream ends, in the span around.
+    genai_span.response_id, genai_span.scope = name_of(get(semconv.RESPONSE_ID)), record.scope.name
 
 
 def _read_choice(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
+import pytest
+
 from collector.model.genai_span import Role
 from collector.model.span import LogRecord, Span
 from collector.model.span_copies import copy_of
@@ -11,7 +13,7 @@ from collector.payloads.tool_results import ToolResult
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.reconstruct import ContextSettings, reconstruct
 from collector.resumable import Resumable
-from tests.builders import TRACE, agent_span, genai_spans, log, model_span, span_id, tool_span
+from tests.builders import TRACE, agent_span, genai_spans, log, model_span, run_of, span, span_id, tool_span
 
 FAILED = log("gen_ai.tool.message", 4, {"id": "c1", "content": "Error: no"}, at=21)
 ITEMS: list[Span | LogRecord] = [
@@ -76,3 +78,39 @@ def test_results_that_span_and_event_hold_both_count_once() -> None:
     once = index_spans(genai_spans([model_span(number=4, at=20, input_messages=messages)]))
     both = index_spans(genai_spans([model_span(number=4, at=20, input_messages=messages), details]))
     assert once[span_id(4)].tool_results == both[span_id(4)].tool_results
+
+
+@pytest.mark.parametrize("ids", [{}, {"gen_ai.response.id": "r1"}])
+def test_an_event_that_names_the_span_around_its_request_is_no_further_request(ids: dict[str, str]) -> None:
+    """openlit 1.45 writes it as a stream ends, in the span of the application."""
+    asked = [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {}}]}]
+    details = ids | {"gen_ai.output.messages": asked}
+    request = model_span([("c1", "pay", "{}")], number=4, parent=2, at=20, lasting=10, attributes=ids)
+    event = log("gen_ai.client.inference.operation.details", 2, attributes=details, at=29)
+    assert list(index_spans(genai_spans([request, event]))) == [span_id(4)]
+    run = run_of(span("POST", 2, lasting=50), request, event)
+    assert run.trajectory.calls[0].status == "unset"  # no later request tells that it did not fail
+
+
+@pytest.mark.parametrize(
+    ("of_event", "at", "is_alone"),
+    [
+        ({"gen_ai.response.id": "r2"}, 29, True),
+        ({"gen_ai.response.id": "r1"}, 31, True),  # its span had ended
+        ({}, 29, True),  # of either
+        ({"gen_ai.response.id": "r1"}, 29, False),
+    ],
+)
+def test_an_event_of_a_request_that_has_no_span_is_a_request(
+    of_event: dict[str, str], at: float, is_alone: bool
+) -> None:
+    first, second = {"gen_ai.response.id": "r1"}, {"gen_ai.response.id": "r3"}
+    requests = [
+        model_span(number=4, parent=2, at=20, lasting=10, attributes=first),
+        model_span(number=5, parent=2, at=20, lasting=10, attributes=second),
+    ]
+    details = of_event | {
+        "gen_ai.output.messages": [{"role": "assistant", "parts": [{"type": "text", "content": "Hi"}]}]
+    }
+    event = log("gen_ai.client.inference.operation.details", 2, attributes=details, at=at)
+    assert len(index_spans(genai_spans([*requests, event]))) == (3 if is_alone else 2)
