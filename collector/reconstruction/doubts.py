@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from collector.model.genai_span import AGENT
-from collector.reconstruction.accounts import accounts_for
+from collector.reconstruction.accounts import accounts_for, asked_last
 from collector.reconstruction.confirmation import unconfirmed_reading
 from collector.reconstruction.context import RunContext
 from collector.reconstruction.drafts import DraftCall, RunSpans
@@ -38,8 +38,10 @@ def run_doubts(
         found.append(
             Doubt("missing_anchor", sentence="neither the span of an agent nor the root of the trace was received")
         )
-    # The span above the run may carry its route, but encloses the run, and so was no call of it.
-    if lost and lost - {run.missing_ancestor}:
+    # The span above the run may carry its route, but encloses the run, and so was no call of it. Where it is the agent's,
+    # and the last answer asked for tools, what followed is missing as well.
+    has_lost_end = run.may_lack_agent and asked_last(run)
+    if lost and (has_lost_end or lost - {run.missing_ancestor}):
         if accounts_for(run, calls):
             sentence = "a span was not received; by the messages of the run it is no tool call"
             found.append(Doubt("missing_step", sentence=sentence))

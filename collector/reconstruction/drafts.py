@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Final, Literal
 
 from collector.model import semconv
-from collector.model.genai_span import GenAISpan
+from collector.model.genai_span import AGENT, GenAISpan
 from collector.model.span import Resource
 from collector.payloads.refusals import Refusal
 from collector.payloads.values import Arguments
@@ -77,6 +77,11 @@ class RunSpans:
     def is_idle(self) -> bool:
         """Whether it made no call and no request to a model."""
         return not self.executions and not self.models
+
+    @property
+    def may_lack_agent(self) -> bool:
+        """Whether a span below its anchor was not received that may be its agent's: what came last may be missing, too."""
+        return bool(self.missing_ancestor) and self.anchor is not None and self.anchor.role is not AGENT
 
     @property
     def is_of_code(self) -> bool:

@@ -86,7 +86,7 @@ def weigh(
     elif run.anchor is None or run.anchor.status == "error":
         _weigh_interrupted(call, run)
     else:
-        _weigh_unanswered(call, request, run.anchor)
+        _weigh_unanswered(call, request, run, run.anchor)
     if result is not None and call.executed and call.doubt is None:
         shown.without_span.add(call.name)
 
@@ -99,10 +99,10 @@ def _may_be_hooked(model: GenAISpan, run: RunSpans, *, tools_have_spans: bool) -
     return tools_have_spans and any(span.tracing.outcome == "hooked" for span in own)
 
 
-def _weigh_unanswered(call: DraftCall, request: RequestedCall, anchor: GenAISpan) -> None:
+def _weigh_unanswered(call: DraftCall, request: RequestedCall, run: RunSpans, anchor: GenAISpan) -> None:
     """The run ended well with the request. What asked a model once, and is no agent, most likely did as it said."""
     is_of_graph = anchor.tracing.identity == "graph" or request.model.tracing.identity == "node"
-    if request.turn > 0 or anchor.role is AGENT or is_of_graph:
+    if request.turn > 0 or anchor.role is AGENT or run.may_lack_agent or is_of_graph:
         call.doubt_execution("the model asked for it last, and was told no result")
     elif request.model.finish == "other" and any(name in request.model.scope for name in _FORCING):
         call.doubt_execution("the model was asked once, and perhaps had to answer in the form of this call")
@@ -171,7 +171,8 @@ def _weigh_last(
         call.executed = False
         return
     call.executed = "missing_anchor" in run.incomplete
-    if call.executed or is_handoff or call.name in shown.names or _may_have_failed_the_run(call, run):
+    may_have_run = call.executed or run.may_lack_agent or call.name in shown.names
+    if may_have_run or is_handoff or _may_have_failed_the_run(call, run):
         call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
     elif (
         not all_have_spans
