@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
-from collector.payloads.history import calls_in_history
+from collector.model.genai_span import GenAISpan
+from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.user_input import is_answered, is_approval, resumes_run
 from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.known_calls import KnownCalls, begins_with_results
@@ -29,9 +31,11 @@ def calls_of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCal
     opening = min(run.models, key=by_start)
     is_resumed = anchor is not None and resumes_run(anchor.user_input)
     is_resumed = is_resumed or any(spans[0].start_ns < opening.start_ns for spans in run.executions)
+    is_resumed = is_resumed or (first is opening and anchor is not None and _began_with_others(run, anchor, given))
     if by_start(opening) < by_start(first):  # its own input may have been dropped, as a later one repeats it
-        # A call that no answer of the run asked for is one for which an earlier run waited, as are the others.
-        if _has_all_answers(run) and (is_resumed or any(one.execution is not None for one in found)):
+        # A call that no answer of the run asked for is one for which an earlier run waited, as are the others. So is one
+        # without a span where others have theirs: else two spans would have been lost, its own and that of its request.
+        if _has_all_answers(run) and (is_resumed or run.executions):
             is_resumed = True
         else:
             told = {call.id for call in given if call.status is not None} - {None}
@@ -52,6 +56,14 @@ def calls_of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCal
     elif not first.parent_span_id:
         run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
     return [one for one in found if one not in earlier]
+
+
+def _began_with_others(run: RunSpans, anchor: GenAISpan, given: Sequence[HistoryCall]) -> bool:
+    """Whether the input of the agent tells of no calls, and that of its first request does: its own would have spans, as the
+    others of the run have.
+    """
+    tells_of_none = bool(anchor.user_input) and not any(call.status is not None for call in given)
+    return tells_of_none and bool(run.executions)
 
 
 def waited(run: RunSpans) -> set[str]:
