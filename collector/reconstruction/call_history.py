@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from collector.model.genai_span import BY_SHAPE, GenAISpan
 from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.tool_results import ResultStatus, ToolResult
 from collector.payloads.values import parse_arguments
-from collector.reconstruction.drafts import DraftCall
+from collector.reconstruction.drafts import DraftCall, by_start
 from collector.reconstruction.requested_calls import MIN_ID, RequestedCall
 from collector.reconstruction.told_calls import requests_told
 
@@ -44,6 +44,7 @@ class CallHistory:
         self._told: set[int] = set()
         self._transcribed: set[int] = set()
         self._used_answers: set[bytes] = set()
+        self._unused: frozenset[bytes] | None = None
         self._unread: list[str] = []
         self._unasked: list[ToolResult] = []
 
@@ -63,9 +64,25 @@ class CallHistory:
         return id(request) in self._unanswered
 
     def is_left_out(self, request: RequestedCall) -> bool:
-        """Whether a later input holds other calls of the same answer, and none holds this one: it was not taken."""
+        """Whether a later input holds other calls of the same answer, or of one beside it, and none holds this one: it was not
+        taken.
+        """
         self._read()
-        return id(request) not in self._told and request.model.span_id in self._used_answers
+        answer = request.model.span_id
+        return id(request) not in self._told and (answer in self._used_answers or answer in self.unused_answers())
+
+    def unused_answers(self) -> frozenset[bytes]:
+        """Returns the requests of whose answers later inputs hold nothing, and which were made at once with others of whose
+        they do: a vote, or a second attempt that began before the first had ended.
+        """
+        if self._unused is None:
+            found: set[bytes] = set()
+            for group in _asked_at_once(self._requests):
+                self._read()
+                if not group.isdisjoint(self._used_answers):
+                    found |= group - self._used_answers
+            self._unused = frozenset(found)
+        return self._unused
 
     def is_of_another(self, request: RequestedCall) -> bool:
         """Whether the conversation in the agent's span lacks this call in words: an agent without a span may have made it."""
@@ -226,6 +243,23 @@ class CallHistory:
 _Place = tuple[int, int, int]
 """Sort key of a turn: index of a request to the model; 0 for turns just before it, 1 for its own; number."""
 _ANYWHERE: Final[_Place] = (-1, 0, 0)
+
+
+def _asked_at_once(requests: Iterable[RequestedCall]) -> Iterator[set[bytes]]:
+    """Yields the models of one tracer that were asked one before the other had answered, and all asked for calls."""
+    answers = {one.model.span_id: one.model for one in requests if one.is_recorded and not one.model.is_transcript}
+    group: set[bytes] = set()
+    end_ns = 0
+    scope = ""
+    for model in sorted(answers.values(), key=by_start):
+        if model.start_ns >= end_ns or model.scope != scope:
+            if len(group) > 1:
+                yield group
+            group, end_ns, scope = set(), 0, model.scope
+        group.add(model.span_id)
+        end_ns = max(end_ns, model.end_ns)
+    if len(group) > 1:
+        yield group
 
 
 def _overlap(one: GenAISpan, other: GenAISpan) -> bool:

@@ -147,7 +147,7 @@ def _apply_messages(
     _apply_fit(call, request.fit)
     if call.executed and call.doubt is None and call.known_by == "request" and history.is_left_out(request):
         call.executed = False
-        call.doubt_execution("a later request holds other calls of the same answer, and not this one")
+        call.doubt_execution("a later request holds other calls that were asked for then, and not this one")
     if (
         call.executed
         and call.doubt is None
@@ -243,11 +243,19 @@ def _apply_fit(call: DraftCall, fit: Fit) -> None:
 
 
 def _following(models: Sequence[GenAISpan], starts: Sequence[int], model: GenAISpan) -> int:
-    """Returns which request to the models came after this: not the same one, as a client inside recorded it."""
+    """Returns which request to the models came after this: not the same one, as a client inside recorded it, nor one of the
+    same tracer that was made before this one was answered, as in a vote.
+    """
     following = bisect_right(starts, model.start_ns)
-    while following < len(models) and _is_client_of(models[following], model):
+    while following < len(models) and (_is_client_of(models[following], model) or _is_beside(models[following], model)):
         following += 1
     return following
+
+
+def _is_beside(later: GenAISpan, model: GenAISpan) -> bool:
+    """Whether a request was made before another was answered, and was told no more: the span of a stream may end late."""
+    is_like = later.scope == model.scope and later.parent_span_id == model.parent_span_id
+    return later.start_ns < model.end_ns and is_like and later.tool_results == model.tool_results
 
 
 def _is_client_of(inner: GenAISpan, model: GenAISpan) -> bool:

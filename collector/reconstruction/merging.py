@@ -58,7 +58,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         checkpoint()
         calls = without_dispatchers(calls, requested, run)
         if calls and requested:
-            match(calls, requested, run)
+            _match_used(calls, requested, run, CallHistory(models, requested, is_ordered=run.turns_are_ordered))
         requested = _without_made_before(requested, run)
         checkpoint()
         # Parses inputs on first use only: each repeats the conversation so far, and few runs need them.
@@ -99,6 +99,18 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     if run.anchor is not None and run.anchor.role is AGENT and run.anchor.name is None:
         _doubt_owners(run, calls)
     return calls
+
+
+def _match_used(
+    calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: RunSpans, history: CallHistory
+) -> None:
+    """Match executions with requests, first with those of answers that were used: of two equal ones, the other has none."""
+    unused = history.unused_answers()
+    match(calls, [one for one in requested if one.model.span_id not in unused], run)
+    if unused:
+        matched = {id(one.execution) for one in requested}
+        left = [call for call in calls if id(call) not in matched]
+        match(left, [one for one in requested if one.model.span_id in unused], run)
 
 
 def _note_unasked_results(
