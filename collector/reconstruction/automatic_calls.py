@@ -28,9 +28,10 @@ def may_lack_calls(models: Sequence[GenAISpan], requested: Iterable[RequestedCal
     for one in requested:
         if one.is_recorded:
             asked.setdefault(one.model.span_id, []).append((one.name, one.arguments))
+    answers = [asked.get(model.span_id, []) for model in automatic]
     for index, model in enumerate(automatic):
         told = _told(model)
-        start = _start_of(told, index, [asked.get(one.span_id, []) for one in automatic[:index]]) if told else index
+        start = _start_of(told, index, answers) if told else index
         if start < index:
             lacking -= {one.span_id for one in automatic[start : index + 1]}
     return lacking

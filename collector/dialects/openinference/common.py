@@ -9,6 +9,8 @@ NAME: Final = "openinference"
 TOOL_NAME: Final = "tool.name"
 INPUT: Final = "input.value"
 OUTPUT: Final = "output.value"
+HIDDEN: Final = "__REDACTED__"
+"""In place of an input or an answer that is not to be recorded (`OPENINFERENCE_HIDE_INPUTS`, `OPENINFERENCE_HIDE_OUTPUTS`)."""
 METADATA: Final = "metadata"  # JSON text: LangChain's run configuration
 
 # `travel_agent.run`, `lookup.__call__`, `agent_run [travel_agent]`: how instrumentors name the span of a method.

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from collector.dialects.openinference import agno
 from collector.dialects.openinference.common import (
+    HIDDEN,
     INPUT,
     INTEGRATION,
     LANGCHAIN,
@@ -60,8 +61,6 @@ _INVALID: Final = re.compile(r'"invalid_tool_calls": ?\[\{')
 _TO_INVALID: Final[tuple[str | int, ...]] = ("generations", 0, 0, "message", "kwargs", "invalid_tool_calls")
 _AGENTS_JS: Final = "@arizeai/openinference-instrumentation-openai-agents"
 """It has the status of an answer of the Responses API for its reason: `stop`, also where the answer asks for calls (0.2)."""
-_HIDDEN: Final = "__REDACTED__"
-"""In the place of an answer that is not to be recorded (`OPENINFERENCE_HIDE_OUTPUTS`)."""
 _STRANDS: Final = "strands"  # how the scopes of its own spans begin
 _ADK_SCOPE, _ADK_AGENT = "gcp.vertex.agent", "invoke_agent "
 """The span on which it writes all requests of a run of ADK 2.13, one over the other: the calls of several answers are mixed,
@@ -90,7 +89,7 @@ def read_model(span: Span) -> GenAISpan | None:
         calls = _calls_elsewhere(span, output)
     genai_span = model_span_of(span, NAME, calls, given)
     # An answer without calls is in `output.value` alone. It was captured all the same.
-    genai_span.has_output = genai_span.has_output or (bool(output) and output != _HIDDEN)
+    genai_span.has_output = genai_span.has_output or (bool(output) and output != HIDDEN)
     if calls is not None and names_tool_to_call(get(_PARAMETERS)):
         genai_span.finish = "other"  # as OpenAI has it
     elif calls is not None and span.scope.name == _AGENTS_JS and get(_REASON) == "stop":

@@ -9,6 +9,7 @@ from typing import Final
 from collector.dialects.openinference import agno
 from collector.dialects.openinference.common import (
     CLAUDE,
+    HIDDEN,
     INPUT,
     LANGCHAIN_AGENT,
     METADATA,
@@ -117,13 +118,15 @@ def _read_autogen(genai_span: GenAISpan, span: Span) -> None:
 
 def _arguments_of(span: Span) -> object:
     get = span.attributes.get
-    parameters = get(_TOOL_PARAMETERS)
-    arguments = tool_arguments(arguments_of_crew(get(INPUT)), parameters, name_of(get(TOOL_NAME)))
+    parameters, given = get(_TOOL_PARAMETERS), get(INPUT)
+    if given == HIDDEN:
+        given = None
+    arguments = tool_arguments(arguments_of_crew(given), parameters, name_of(get(TOOL_NAME)))
     if arguments is None and parameters is not None and not is_schema(parameters):
         arguments = parse_any(parameters)
     if arguments is None and span.scope.name == _PIPECAT:
         arguments = get(_REQUESTED)
-    return UNREADABLE if arguments is None and is_positional(get(INPUT)) else arguments
+    return UNREADABLE if arguments is None and is_positional(given) else arguments
 
 
 def _read_refusal(genai_span: GenAISpan, output: object) -> None:

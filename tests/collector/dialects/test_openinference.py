@@ -730,6 +730,23 @@ def test_an_answer_that_is_hidden_was_not_captured(
     assert doubts(run_of(asked)) == expected
 
 
+@pytest.mark.parametrize("asks", [True, False])
+def test_an_input_that_is_hidden_was_not_captured(asks: bool) -> None:
+    """With `OPENINFERENCE_HIDE_INPUTS`, which leaves the answers of models as they are."""
+    answer = {
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "pay",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": '{"to": "Ada"}',
+    }
+    attributes = {"tool.name": "pay", "input.value": "__REDACTED__", "output.value": "paid"}
+    made = oi("TOOL", "pay", 3, 1, 30, attributes=attributes, status=1)
+    asked = [oi("LLM", "request", 2, 1, 10, attributes=answer)] if asks else []
+    run = run_of(agent_span(), *asked, made)
+    assert [(call.arguments, call.arguments_text) for call in run.trajectory.calls] == [
+        ({"to": "Ada"} if asks else None, None)
+    ]
+    assert doubts(run) == []
+
+
 HAYSTACK_CALL = "ToolCall(tool_name='pay', arguments={'n': 1}, id='c1', extra=None)"
 HAYSTACK_RUN = [
     "ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='Pay.')], _name=None, _meta={})",
