@@ -91,6 +91,10 @@ def _began_after(call: DraftCall, request: RequestedCall) -> bool:
     return asked_ns <= latest_start(begin_ns(call)) or clock_of(call.resource) != clock_of(request.model.resource)
 
 
+def _lack_arguments(call: DraftCall, request: RequestedCall) -> bool:
+    return call.arguments is None or request.arguments is None
+
+
 _OF_ARGUMENTS: Final = (_is_equal_after, _is_equal, _covers)
 # Criteria by which an execution and a request are the same call, the most reliable first.
 _AGREEMENTS: Final[tuple[Callable[[DraftCall, RequestedCall], bool], ...]] = (
@@ -100,7 +104,8 @@ _AGREEMENTS: Final[tuple[Callable[[DraftCall, RequestedCall], bool], ...]] = (
     _is_equal_after,
     _is_equal,
     _covers,
-    lambda call, request: call.arguments is None or request.arguments is None,
+    lambda call, request: _lack_arguments(call, request) and _began_after(call, request),
+    _lack_arguments,
     lambda call, request: request.model.start_ns <= call.start_ns,  # the framework changed the arguments
 )
 

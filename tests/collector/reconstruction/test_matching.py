@@ -31,6 +31,22 @@ def test_spans_of_all_requests_are_matched_in_their_order_whatever_the_clocks_sa
     assert ids["c1"] < ids["c2"]
 
 
+def test_a_call_without_arguments_is_not_that_of_a_request_that_was_made_after_it() -> None:
+    """A run that goes on with what an earlier trace asked for; arguments are not recorded."""
+    run = run_of(
+        agent_span(),
+        tool_span("pay", None, 2, at=1, lasting=5),
+        model_span([("c1", "pay", {"n": 1}), ("c2", "look", {})], 3, at=10, lasting=5),
+        tool_span("pay", None, 4, at=20, lasting=5),
+        tool_span("look", None, 5, at=20, lasting=5),
+        model_span([("c3", "find", {})], 6, at=40, lasting=5),
+        tool_span("find", None, 7, at=50, lasting=5),
+    )
+    first, second = [call for call in run.trajectory.calls if call.name == "pay"]
+    assert (first.id, second.id) == (None, "c1")
+    assert first.start_ns < second.start_ns
+
+
 def test_a_call_without_arguments_is_the_one_that_the_others_leave() -> None:
     """A tracer that writes arguments when the tool has returned (Braintrust) leaves out those of a call that failed."""
     run = run_of(
