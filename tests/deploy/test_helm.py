@@ -300,6 +300,14 @@ def test_a_replica_that_leaves_hands_over_through_the_load_balancers() -> None:
     assert "lifecycle" not in pod_of(render())["spec"]["containers"][0], "alone, it has nobody to hand over to"
 
 
+def test_where_replicas_hand_over_to_may_be_set_beside_the_load_balancers() -> None:
+    own = {"endpoint": "https://traces.example:4317", "headers": {"x-tenant": "a"}}
+    given = [f"config.service.handover.{key}" for key in (f"endpoint={own['endpoint']}", "headers.x-tenant=a")]
+    items = render("--values", CHART / "ci" / "balanced-values.yaml", *(word for one in given for word in ("--set", one)))
+    config = yaml.safe_load(one(items, "ConfigMap", "agents-rightcall-config")["data"]["config.yaml"])
+    assert config["service"]["handover"] == own
+
+
 def test_alerts_and_dashboards_lead_to_the_console_where_it_has_an_address() -> None:
     values = str(CHART / "ci" / "monitoring-values.yaml")
     items = render("--values", values, "--set", "config.console.public_url=https://rightcall.example/")

@@ -19,8 +19,8 @@
 {{- if eq .Values.routing "kafka" -}}
 {{- $_ := unset $own "receivers" -}}
 {{- end -}}
-{{- if include "rightcall.hasLoadBalancer" . -}}
-{{- /* What a replica holds when it stops goes to where the load balancers send the rest of it. */ -}}
+{{- if and (include "rightcall.hasLoadBalancer" .) (not (dig "service" "handover" "endpoint" "" $config)) -}}
+{{- /* What a replica holds when it stops goes to where the load balancers send the rest of it, unless `config` names another way. */ -}}
 {{- $endpoint := printf "%s.%s:%d" (include "rightcall.fullname" .) .Release.Namespace (int .Values.ports.grpc) -}}
 {{- $_ := set $own "service" (dict "handover" (dict "endpoint" $endpoint "tls" (dict "insecure" true))) -}}
 {{- end -}}
