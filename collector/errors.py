@@ -2,6 +2,7 @@
 
     RightcallError
     ├── ConfigError              a configuration or rule file is wrong: shown to its author, exit code 1 or 2
+    │   ├── UnreadableError      a file or folder that somebody named cannot be read: exit code 2
     │   └── ListenError          an address of it cannot be listened on
     ├── JudgeError               the judge gave no usable answer; the reason says whether a retry can help
     └── CollectorError           a request was refused; retryable unless a subclass says otherwise
@@ -28,6 +29,10 @@ class RightcallError(Exception):
 
 class ConfigError(RightcallError):
     """A configuration or rule file is wrong. The message has a line for each mistake, with file, line and fix."""
+
+
+class UnreadableError(ConfigError):
+    """A configuration, a rule file or a folder of rule files is not there, cannot be read, or has nothing in it."""
 
 
 class ListenError(ConfigError):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, tell, write_lines
-from collector.errors import ConfigError
+from collector.errors import ConfigError, UnreadableError
 
 _T = TypeVar("_T")
 
@@ -47,6 +47,8 @@ def _check(options: argparse.Namespace) -> int:
         config = load_config(options.config) if options.config else None
         paths = rule_paths([*named_rule_paths(options.rules), *(config.rules if config else ())])
         report, passed = check_rules(paths, _watched)
+    except UnreadableError:  # nothing was checked, as `score` has it
+        raise
     except ConfigError as error:
         tell(str(error))
         return FAILED

@@ -19,7 +19,7 @@ from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
-from collector.errors import ConfigError
+from collector.errors import ConfigError, UnreadableError
 from collector.files import read_file, read_regular_file, walk
 from scorers.quoting import shorten
 
@@ -76,7 +76,7 @@ def load_yaml(
             for _, value in root.value:
                 let_go(value.value, pause)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise UnreadableError(f"{path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}:{line}: not UTF-8; save the file in that encoding") from None
@@ -272,7 +272,7 @@ def rule_paths(paths: Iterable[Path]) -> list[Path]:
                 # By the file itself, so that a file which is named and lies in a named folder is read once.
                 found.setdefault(item.resolve(), item)
         except OSError as error:
-            raise ConfigError(f"{error.filename or path}: cannot be read: {error.strerror}") from None
+            raise UnreadableError(f"{error.filename or path}: cannot be read: {error.strerror}") from None
     return list(found.values())
 
 
@@ -280,7 +280,7 @@ def named_rule_paths(paths: Sequence[Path]) -> list[Path]:
     """The same for paths that somebody names to score by: each has to have rules, as without one nothing is ever wrong."""
     for path in paths:
         if not rule_paths([path]):
-            raise ConfigError(f"{path}: no rule file (.yaml or .yml) in it or below")
+            raise UnreadableError(f"{path}: no rule file (.yaml or .yml) in it or below")
     return rule_paths(paths)
 
 
@@ -290,7 +290,7 @@ def _rule_files(path: Path) -> list[Path]:
         return sorted(item for items in walk(path, hidden=False) for item in items if _is_rule_file(item))
     if path.exists():
         return [path]
-    raise ConfigError(f"{path}: no such rule file or folder")
+    raise UnreadableError(f"{path}: no such rule file or folder")
 
 
 def rule_versions(paths: Iterable[Path]) -> list[tuple[str, int, int]]:

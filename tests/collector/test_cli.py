@@ -203,14 +203,15 @@ def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_check_is_not_green_where_there_is_nothing_to_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "rules.txt").write_text(RULES)
-    assert main(["check", str(tmp_path)]) == 1
+    assert main(["check", str(tmp_path)]) == 2
     assert "no rule file (.yaml or .yml) in it or below" in capsys.readouterr().err
     assert main(["check"]) == 2  # an empty variable in the script of a build
     assert "name rule files or folders, or a configuration with --config" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    "command", ["score --rules RULES TRACES", "explain --rules RULES 01 TRACES", "diff RULES RULES TRACES"]
+    "command",
+    ["score --rules RULES TRACES", "explain --rules RULES 01 TRACES", "diff RULES RULES TRACES", "check RULES"],
 )
 @pytest.mark.parametrize(
     ("rules", "told"), [("empty", "empty: no rule file"), ("nope", "nope: no such rule file or folder\n")]
@@ -222,6 +223,12 @@ def test_rules_that_are_not_there_are_code_2(
     words = command.replace("RULES", str(folder / rules)).replace("TRACES", str(folder / "good.pb")).split()
     assert main(words) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_configuration_that_is_not_there_is_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("check", "run"):
+        assert main([command, "--config", str(tmp_path / "nope.yaml")]) == 2
+        assert "nope.yaml: cannot be read: No such file or directory" in capsys.readouterr().err
 
 
 def test_check_lists_the_scorers_and_their_options(capsys: pytest.CaptureFixture[str]) -> None:
