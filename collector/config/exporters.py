@@ -17,12 +17,10 @@ from pydantic import (
     model_validator,
 )
 
+from collector.component import SIGNALS, Signal
 from collector.config.endpoints import OtlpEndpoint, doubts_about, shown_endpoint
 from collector.config.fields import Duration, Headers, Listen, LocalPath, RetryConfig, Section, TlsConfig, also
 from collector.config.kafka import KafkaClientConfig, KafkaTopic
-
-Signal = Literal["traces", "logs", "metrics"]
-_SIGNALS: tuple[Signal, ...] = ("traces", "logs", "metrics")
 
 
 class SendingQueueConfig(Section):
@@ -103,26 +101,26 @@ class OtlpExportersConfig(OtlpSettings):
 
     @model_validator(mode="after")
     def _has_endpoints(self) -> OtlpExportersConfig:
-        missing = [signal for signal in _SIGNALS if getattr(self, signal) is None]
+        missing = [signal for signal in SIGNALS if getattr(self, signal) is None]
         if self.endpoint is None and missing:
             alternative = f", or for {' and '.join(missing)} an endpoint of their own or off"
-            fix = alternative if len(missing) < len(_SIGNALS) else ""
+            fix = alternative if len(missing) < len(SIGNALS) else ""
             raise ValueError(f"set endpoint, such as endpoint: tempo:4317{fix}")
         return self
 
     @property
     def off(self) -> tuple[Signal, ...]:
         """The signals that are not exported."""
-        return tuple(signal for signal in _SIGNALS if getattr(self, signal) is OFF)
+        return tuple(signal for signal in SIGNALS if getattr(self, signal) is OFF)
 
     def destinations(self) -> Iterator[Destination]:
         """Yield each backend once."""
-        common = tuple(signal for signal in _SIGNALS if getattr(self, signal) is None)
+        common = tuple(signal for signal in SIGNALS if getattr(self, signal) is None)
         if self.endpoint is not None and common:
             settings = {name: getattr(self, name) for name in OtlpSettings.model_fields}
             backend = OtlpExporterConfig.model_construct(endpoint=self.endpoint, **settings)
             yield Destination("otlp", "exporters.otlp", backend, common)
-        for signal in _SIGNALS:
+        for signal in SIGNALS:
             own: OtlpExporterConfig | None = getattr(self, signal)
             if own is not None and own is not OFF:
                 yield Destination(f"otlp/{signal}", f"exporters.otlp.{signal}", own, (signal,))

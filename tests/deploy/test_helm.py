@@ -303,7 +303,9 @@ def test_a_replica_that_leaves_hands_over_through_the_load_balancers() -> None:
 def test_where_replicas_hand_over_to_may_be_set_beside_the_load_balancers() -> None:
     own = {"endpoint": "https://traces.example:4317", "headers": {"x-tenant": "a"}}
     given = [f"config.service.handover.{key}" for key in (f"endpoint={own['endpoint']}", "headers.x-tenant=a")]
-    items = render("--values", CHART / "ci" / "balanced-values.yaml", *(word for one in given for word in ("--set", one)))
+    items = render(
+        "--values", CHART / "ci" / "balanced-values.yaml", *(word for one in given for word in ("--set", one))
+    )
     config = yaml.safe_load(one(items, "ConfigMap", "agents-rightcall-config")["data"]["config.yaml"])
     assert config["service"]["handover"] == own
 
