@@ -1,6 +1,7 @@
 """Writes untrusted text so that it cannot be anything but data: in a prompt, in a sentence, on a terminal, in a file.
 
-`printable` is for every output that people read, `json_line` for every one of JSON; both are applied where text leaves.
+`printable` is for every output that people read, `json_line` for every one of JSON, `yaml_line` for what is written into rule
+files; all are applied where text leaves.
 
 `enclose` writes a JSON value between two lines that carry the same boundary. Nothing inside can end the block: a line
 break in a text is written as an escape, so no text can begin a line, and the boundary is a digest of the content, which
@@ -127,6 +128,32 @@ def json_line(value: Any) -> str:
         # Only now: nearly every value is plain, and the copy takes far longer than the C encoder.
         line = _line(_plain(value, 0))
     return line if line.isprintable() else line.translate(_JSON)
+
+
+_YAML_TOKEN: Final = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(:?)|-?[0-9.]+e[-+][0-9]+')
+_PAIR: Final = re.compile(r"\\\\|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
+_MAX_PLAIN_KEY: Final = 1_000  # YAML looks for the colon of a longer one only behind a question mark
+
+
+def yaml_line(value: Any) -> str:
+    """Returns any value as YAML on one line, in printable characters: as JSON, but for what YAML 1.1 reads otherwise."""
+    return _YAML_TOKEN.sub(_as_yaml, json_line(value))
+
+
+def _as_yaml(token: re.Match[str]) -> str:
+    text, colon = token[1], token[2]
+    if text is None:  # a number, which is a text without a dot
+        return token[0] if "." in token[0] else token[0].replace("e", ".0e")
+    text = _PAIR.sub(_as_one, text)
+    return f"{'? ' if colon and len(text) > _MAX_PLAIN_KEY else ''}{text}{colon}"
+
+
+def _as_one(escaped: re.Match[str]) -> str:
+    """A character that JSON escapes as two."""
+    # An escaped backslash, matched so that what follows it is not taken for an escape.
+    if escaped[1] is None:
+        return escaped[0]
+    return f"\\U{0x10000 + ((int(escaped[1], 16) & 0x3FF) << 10) + (int(escaped[2], 16) & 0x3FF):08x}"
 
 
 def _plain(value: Any, depth: int) -> Any:

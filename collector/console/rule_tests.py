@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import Any, Final
 
 from collector.console.context import Context
-from collector.console.request import Reply
+from collector.console.request import Reply, number
 from collector.runs.queries import latest
 from collector.runs.rows import Row
-from scorers.quoting import json_line, shorten
+from scorers.quoting import shorten, yaml_line
 
 MAX_TESTS: Final = 50
 """Runs that are made tests at once."""
@@ -18,8 +18,8 @@ MAX_TESTS: Final = 50
 
 def exported(context: Context) -> Reply:
     """Returns the runs that a query asks for as tests, the latest first. Raises BadQueryError."""
-    rows = latest(context.database, context.filter(), MAX_TESTS)
-    text = as_tests(row for row in rows if row["rule"])
+    rows = latest(context.database, context.filter(), MAX_TESTS, number(context.request.query, "after"))
+    text = as_tests(filter(is_exportable, rows))
     return Reply(200, text.encode(), "application/yaml; charset=utf-8")
 
 
@@ -31,11 +31,11 @@ def as_tests(rows: Iterable[Row]) -> str:
 def _test(row: Row) -> Iterator[str]:
     asked = shorten(" ".join((row["user_input"] or "").split()), 60)
     name = f"{asked} ({row['trace_id'][:12]})".strip()
-    yield f"  - name: {json_line(name)}"
-    yield f"    rule: {json_line(row['rule'])}"
+    yield f"  - name: {yaml_line(name)}"
+    yield f"    rule: {yaml_line(row['rule'])}"
     yield "    calls:" + ("" if row["tool_calls"] else " []")
     for _, together in groupby(row["tool_calls"], key=lambda call: call["step"]):
-        calls = [json_line(_call(call)) for call in together]
+        calls = [yaml_line(_call(call)) for call in together]
         yield f"      - {calls[0]}" if len(calls) == 1 else f"      - {{parallel: [{', '.join(calls)}]}}"
     if row["label"] in ("pass", "fail"):
         yield f"    passes: {'true' if row['label'] == 'pass' else 'false'}"

@@ -5,7 +5,6 @@ Names and values in it are as they were received: hostile. All of them are writt
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -25,7 +24,7 @@ from collector.learning.rules import (
 from collector.learning.structure import Node
 from collector.learning.values import Constraint
 from collector.learning.variants import least_support
-from scorers.quoting import json_line, printable, shorten
+from scorers.quoting import printable, shorten, yaml_line
 from scorers.rules.names import exactly
 from scorers.wording import quantity
 
@@ -120,21 +119,6 @@ class _Names:
         return name
 
 
-_SURROGATES = re.compile(r"\\\\|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
-
-
-def _yaml(value: Any) -> str:
-    """Returns the value as YAML on one line: JSON, but for characters that JSON escapes as two."""
-    return _SURROGATES.sub(_as_one, json_line(value))
-
-
-def _as_one(escaped: re.Match[str]) -> str:
-    # An escaped backslash, matched so that what follows it is not taken for an escape.
-    if escaped[1] is None:
-        return escaped[0]
-    return f"\\U{0x10000 + ((int(escaped[1], 16) & 0x3FF) << 10) + (int(escaped[2], 16) & 0x3FF):08x}"
-
-
 def _comment(text: str) -> str:
     return f"# {shorten(printable(text), _MAX_COMMENT)}"
 
@@ -171,7 +155,7 @@ def _variants(group: Group) -> Iterator[str]:
 
 
 def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(_yaml(shorten(name)) for name in names[:_MAX_SHOWN])
+    shown = ", ".join(yaml_line(shorten(name)) for name in names[:_MAX_SHOWN])
     return shown + (f", and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else "")
 
 
@@ -183,8 +167,8 @@ def _tools_of(node: Node) -> Iterator[str]:
 
 
 def _rule(name: str, candidate: Candidate) -> Iterator[str]:
-    yield f"- name: {_yaml(name)}"
-    yield f"  match: {_yaml(match_of(candidate.key))}"
+    yield f"- name: {yaml_line(name)}"
+    yield f"  match: {yaml_line(match_of(candidate.key))}"
     yield "  expect:"
     pattern = candidate.pattern
     lines = (_tool_lines if pattern.kind == "tool" else _lines)(pattern, candidate.arguments)
@@ -211,7 +195,7 @@ def _lines(node: Node, arguments: Mapping[str, Mapping[str, Constraint]]) -> lis
 def _tool_lines(node: Node, arguments: Mapping[str, Mapping[str, Constraint]]) -> list[str]:
     given = arguments.get(node.tool)
     constrained = ["arguments:", *(f"  {line}" for line in _argument_lines(given))] if given else []
-    return [f"tool: {_yaml(exactly(node.tool))}  # {node.runs} of {node.total} runs", *constrained]
+    return [f"tool: {yaml_line(exactly(node.tool))}  # {node.runs} of {node.total} runs", *constrained]
 
 
 def _nested(key: str, lines: Sequence[str], support: str) -> list[str]:
@@ -227,12 +211,12 @@ def _item(lines: Sequence[str]) -> list[str]:
 def _argument_lines(constraints: Mapping[str, Constraint]) -> Iterator[str]:
     for name, constraint in constraints.items():
         support = f"{constraint.kind}, {constraint.hits} of {constraint.calls} calls"
-        yield f"{_yaml(name)}: {_yaml(constraint.matcher)}  # {support}"
+        yield f"{yaml_line(name)}: {yaml_line(constraint.matcher)}  # {support}"
 
 
 def _tests(rule: str, candidate: Candidate) -> Iterable[str]:
     for number, test in enumerate(candidate.tests, 1):
         yield f"# {test.runs} run{'s'[: test.runs > 1]} with these calls"
-        name = _yaml(f"{'passes' if test.passes else 'fails'} {number}")
-        passes = _yaml(test.passes)
-        yield f"- {{name: {name}, rule: {_yaml(rule)}, passes: {passes}, calls: {_yaml(list[Any](test.calls))}}}"
+        name = yaml_line(f"{'passes' if test.passes else 'fails'} {number}")
+        passes = yaml_line(test.passes)
+        yield f"- {{name: {name}, rule: {yaml_line(rule)}, passes: {passes}, calls: {yaml_line(list[Any](test.calls))}}}"

@@ -229,9 +229,9 @@ def number_of_trace(database: RunsDatabase, trace_id: str) -> int:
     return int(number)
 
 
-def latest(database: RunsDatabase, wanted: Filter, count: int) -> list[Row]:
+def latest(database: RunsDatabase, wanted: Filter, count: int, after: int | None = None) -> list[Row]:
     """Returns the explained verdicts that fit, the latest first. Raises StoreUnreadableError."""
-    return database.bodies([row["id"] for row in page_of(database, wanted, size=count).runs])
+    return database.bodies([row["id"] for row in page_of(database, wanted, after, count).runs])
 
 
 def counted_by(

@@ -58,6 +58,8 @@ def test_a_page_names_the_next_one(collector: CollectorProcess) -> None:
         RIGHT.hex(),
         None,
     ]
+    tests = ask(collector, first["next"].replace("/runs", "/console/tests")).text
+    assert (RIGHT.hex()[:12] in tests, WRONG.hex()[:12] in tests) == (True, False), tests
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from typing import Any
 from unicodedata import category
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorers.quoting import enclose, json_line, printable, quote, truncate, truncate_value
+from scorers.quoting import enclose, json_line, printable, quote, truncate, truncate_value, yaml_line
 from tests.scorers.examples import inside
 from tests.strategies import NESTED, hostile_text
 
@@ -129,3 +130,13 @@ def test_what_json_cannot_hold_is_written_as_text(value: Any, written: str) -> N
 
 def test_a_line_of_json_is_never_too_deep() -> None:
     assert "(nested too deeply)" in json_line(NESTED)
+
+
+@given(values)
+def test_a_line_of_yaml_is_read_as_the_value(value: Any) -> None:
+    assert yaml.safe_load(yaml_line(value)) == json.loads(json_line(value))
+
+
+@pytest.mark.parametrize("value", [1e16, -1e-07, {"k" * 2_000: [1.5e300]}, "\U000e0041", "\\udb40\\udc41"])
+def test_yaml_reads_what_json_writes_otherwise(value: Any) -> None:
+    assert yaml.safe_load(yaml_line(value)) == value
