@@ -31,8 +31,10 @@ def calls_of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCal
     opening = min(run.models, key=by_start)
     is_resumed = anchor is not None and resumes_run(anchor.user_input)
     is_resumed = is_resumed or any(spans[0].start_ns < opening.start_ns for spans in run.executions)
-    is_resumed = is_resumed or (first is opening and anchor is not None and _began_with_others(run, anchor, given))
-    if by_start(opening) < by_start(first):  # its own input may have been dropped, as a later one repeats it
+    # LiteLLM: of the two records of a request, the outer one leaves out calls of earlier turns.
+    outer = opening if opening.span_id == first.parent_span_id else first
+    is_resumed = is_resumed or (outer is opening and anchor is not None and _began_with_others(run, anchor, given))
+    if by_start(opening) < by_start(outer):  # its own input may have been dropped, as a later one repeats it
         # A call that no answer of the run asked for is one for which an earlier run waited, as are the others. So is one
         # without a span where others have theirs: else two spans would have been lost, its own and that of its request.
         if _has_all_answers(run) and (is_resumed or run.executions):
@@ -44,16 +46,16 @@ def calls_of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCal
         return found
     if is_resumed:
         run.is_continued = True  # a human has answered; it may begin with a call that an earlier trace asked for
-    elif anchor is not None and first.parent_span_id and anchor.user_input:
+    elif anchor is not None and outer.parent_span_id and anchor.user_input:
         if not any(call.status is not None for call in given):
             return found  # the run began with the user's message
         own = waited(run)
         earlier = [one for one in earlier if one.id not in own]
         later = {id(one) for one in _without_given(earlier, run)}
         earlier = [one for one in earlier if id(one) not in later]
-    elif first.parent_span_id or len(known.runs) > 1 or covers_requests(first, run.models):
+    elif outer.parent_span_id or len(known.runs) > 1 or covers_requests(first, run.models):
         known.lacking.add(id(run.parent))  # after a handoff both agents are told the same
-    elif not first.parent_span_id:
+    elif not outer.parent_span_id:
         run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
     return [one for one in found if one not in earlier]
 

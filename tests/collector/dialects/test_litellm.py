@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.builders import doubts, run_of, span, tool_span
+from tests.builders import called, doubts, run_of, span, tool_span
 
 
 def raw(number: int, at: float, choices: Any, messages: Any) -> Any:
@@ -76,3 +76,26 @@ def test_its_own_span_of_a_request_is_that_request() -> None:
         raw(2, 1, [{"message": {"content": "in words that hold no call"}}], []),
     )
     assert [call.id for call in run.trajectory.calls] == ["c1"]
+
+
+def test_a_call_of_an_earlier_trace_is_not_made_again_where_a_request_is_recorded_twice() -> None:
+    """Without a span of the caller each request is a trace of its own, and the outer of its two spans lacks earlier calls."""
+    told = [
+        {"role": "user", "content": "pay it"},
+        {"role": "assistant", "content": None, "tool_calls": asking("c1", 1)[0]["message"]["tool_calls"]},
+        {"role": "tool", "tool_call_id": "c1", "content": "Error: no money"},
+    ]
+    flattened = {
+        "llm.request.type": "completion",
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": "pay it",
+        "gen_ai.prompt.1.role": "tool",
+        "gen_ai.prompt.1.content": "Error: no money",
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": "Done.",
+        "gen_ai.completion.0.finish_reason": "stop",
+    }
+    outer = span("litellm_request", 1, at=1, lasting=5, attributes=flattened, scope="litellm")
+    run = run_of(outer, raw(2, 1, [{"message": {"content": "Done."}, "finish_reason": "stop"}], told))
+    assert called(run) == []
+    assert "other_traces" in doubts(run)
