@@ -44,8 +44,8 @@ MODEL  memory   it is no request, but stores the conversation so far, or holds a
        loop     likewise, and it made all the calls that it tells of
        part     it is a piece of an answer, which another may hold whole
        turns    it is perhaps several requests
-       some     its answer may lack calls
-       automatic  likewise, unless the application makes the calls: its client may make them itself, and ask again inside
+       some     its answer may lack calls; of AGENT likewise, what it holds of the conversation
+       automatic  an answer may lack calls unless the application makes them: its client may make them, and ask again inside
        nested   if it asked for calls, it may hold the request that tells their results
        around   it lasts until the calls have ended that its answer asked for, and no others are inside
 """

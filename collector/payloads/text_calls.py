@@ -35,7 +35,7 @@ _AFTER_RESULT: Final = "Analyze the tool result. "
 """Begins what CrewAI (1.x) tells its model after each result, as the user."""
 _FEEDBACK: Final = re.compile(r"User feedback: .{1,8192}?\nInstructions: Use this feedback to enhance", re.DOTALL)
 """Begins what it tells its model of a human who wants more of an answer (``human_input``)."""
-_REJECTED: Final = "### Previous attempt failed validation: "
+REJECTED: Final = "### Previous attempt failed validation: "
 """Begins what CrewAI tells its model of an answer that a guardrail rejected."""
 _THOUGHT: Final = "Thought:"
 """Ends a prompt as ReAct has it."""
@@ -114,7 +114,7 @@ def is_broken_action(text: str) -> bool:
 
 def follows_lost_attempt(text: str) -> bool:
     """Whether a prompt as ReAct has it asks for the answer once more: CrewAI keeps no message of the attempt before it."""
-    return text.endswith(_THOUGHT) and _REJECTED in text
+    return text.endswith(_THOUGHT) and REJECTED in text
 
 
 def _action(text: str) -> tuple[Mapping[str, Any], str | None] | None:

@@ -39,6 +39,7 @@ from collector.reconstruction.requested_calls import (
 from collector.reconstruction.unrecorded_calls import (
     has_unrecorded_calls,
     has_unseen_coworker,
+    is_transcript_of_part,
     may_have_lost_failures,
 )
 
@@ -85,6 +86,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         run.turns_are_ordered = run.turns_are_ordered and not were_asked_at_once(requested, run.asked_inside)
         if any(model.is_transcript for model in models):
             run.has_unrecorded_calls |= history.is_partly_unread or has_unseen_coworker(run, calls)
+            run.has_unrecorded_calls |= is_transcript_of_part(run)
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
     elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)

@@ -32,6 +32,12 @@ def has_unseen_coworker(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
     )
 
 
+def is_transcript_of_part(run: RunSpans) -> bool:
+    """Whether an agent's conversation lacks what it did first, and no spans of tools or requests show that either."""
+    is_of_part = run.anchor is not None and run.anchor.tracing.extent == "some"
+    return is_of_part and not run.executions and all(model.is_transcript for model in run.models)
+
+
 def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:
     """Whether a model must have requested tools, and neither messages nor a span of a tool that ran then says which."""
     lacking = may_lack_calls(models, requested)

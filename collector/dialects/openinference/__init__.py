@@ -32,7 +32,7 @@ from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.model.tracing import TracedCalls
 from collector.payloads.flattened_attributes import flattened_calls
-from collector.payloads.text_calls import ACTION_INPUT
+from collector.payloads.text_calls import ACTION_INPUT, REJECTED
 from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
 
 _KIND: Final = "openinference.span.kind"
@@ -113,6 +113,8 @@ def _read_agent(span: Span) -> GenAISpan:
     transcript = span.attributes.get(OUTPUT)
     if _CREW in span.attributes and type(transcript) is str and len(transcript) <= MAX_TEXT:
         genai_span.history = transcript if any(marker in transcript for marker in _CREW_MESSAGES) else None
+        # What an agent does again for a guardrail is a conversation of its own, without the attempt before.
+        genai_span.note(extent="some" if REJECTED in transcript else "")
     genai_span.name = first_name(span.attributes, (_AGENT_NAME, semconv.AGENT_NAME)) or genai_span.agent
     if _RESUMED.search(span.name) is not None:
         genai_span.note(extent="resumed")

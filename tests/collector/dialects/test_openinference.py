@@ -840,14 +840,27 @@ def test_a_conversation_of_crewai_in_words(given: str, doubted: list[str]) -> No
     assert (called(run), doubts(run)) == (expected, doubted)
 
 
-@pytest.mark.parametrize(("begin", "doubted"), [("\n\nThought:", ["unrecorded_calls"]), ("", [])])
-def test_crewai_keeps_no_messages_of_an_answer_that_a_guardrail_rejected(begin: str, doubted: list[str]) -> None:
-    """CrewAI 1.15: in words, its calls leave no span either; of a model that is given tools there is one for each."""
+@pytest.mark.parametrize(
+    ("is_in_words", "has_span", "doubted"),
+    [(True, False, ["unrecorded_calls"]), (False, False, ["unrecorded_calls"]), (False, True, [])],
+)
+def test_crewai_keeps_no_messages_of_an_answer_that_a_guardrail_rejected(
+    doubted: list[str], *, is_in_words: bool, has_span: bool
+) -> None:
+    """In words, its calls leave no span either; of a model that is given tools there is one for each in 1.15, none in 1.14."""
     asked = "Current Task: Pay!\n### Previous attempt failed validation: be longer\n\n\n### Previous result:\nPaid."
     said = 'Thought: pay\nAction: pay\nAction Input: {"n": 2}\nObservation: paid'
-    messages = [{"role": "user", "content": asked + begin}, {"role": "assistant", "content": said}]
+    call = {"id": "c2", "type": "function", "function": {"name": "pay", "arguments": '{"n": 2}'}}
+    answer: dict[str, Any] = {"content": said} if is_in_words else {"content": "", "tool_calls": [call]}
+    messages = [
+        {"role": "user", "content": f"{asked}\n\nThought:" if is_in_words else asked},
+        {"role": "assistant", **answer},
+        *([] if is_in_words else [{"role": "tool", "content": "paid", "tool_call_id": "c2", "name": "pay"}]),
+    ]
     attributes = {"crew_key": "k", "output.value": json.dumps({"raw": "Paid.", "messages": messages})}
-    run = run_of(oi("AGENT", "helper._execute_core", 1, lasting=100, attributes=attributes))
+    helper = oi("AGENT", "helper._execute_core", 1, lasting=100, attributes=attributes)
+    tool = oi("TOOL", "pay.run", 2, 1, 5, attributes={"tool.name": "pay", "input.value": '{"n": 2}'}, status=1)
+    run = run_of(helper, *([tool] if has_span else []))
     assert (called(run), doubts(run)) == (["pay"], doubted)
 
 
