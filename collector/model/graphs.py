@@ -8,6 +8,8 @@ from collector.model.genai_span import GenAISpan
 from collector.model.span import Span
 
 _LANGCHAIN_AGENTS: Final = ("langchain_create_agent", "deepagents")
+_UNNAMED: Final = ("LangGraph", "LangGraph.workflow")
+"""Spans of graphs that have no name of their own; OpenLLMetry says of what sort they are."""
 MODEL_NODES: Final = ("model", "model_request")
 """Where LangChain's agents ask their models, in Python and in JavaScript. Before 1.3 nothing else tells these graphs."""
 
@@ -19,7 +21,7 @@ def note_graph(genai_span: GenAISpan, span: Span, integration: str | None) -> No
     """
     if integration in _LANGCHAIN_AGENTS:
         genai_span.note(outcome="hooked", traced_calls="all")
-    elif not genai_span.tracing.identity and (integration == "langgraph" or span.name == "LangGraph"):
+    elif not genai_span.tracing.identity and (integration == "langgraph" or span.name in _UNNAMED):
         genai_span.note(identity="graph")
 
 

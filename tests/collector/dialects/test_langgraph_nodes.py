@@ -128,6 +128,18 @@ def test_what_a_node_asked_for_last_may_wait_for_a_human(tracer: str, node: str 
     assert ("uncertain_execution" in doubts(run)) is (node is not None)
 
 
+@pytest.mark.parametrize(("name", "is_open"), [("LangGraph", True), ("RunnableSequence", False)])
+def test_what_a_graph_without_a_name_asked_for_last_may_wait_for_a_human(name: str, *, is_open: bool) -> None:
+    """OpenLLMetry 0.40 does not record the nodes, and a graph that waits ends well (`interrupt`)."""
+    workflow = {"traceloop.span.kind": "workflow", "traceloop.entity.name": name}
+    run = run_of(
+        span(f"{name}.workflow", 1, lasting=90, attributes=workflow),
+        span(MODEL, 2, 1, 10, attributes=asked("openllmetry", None, None)),
+    )
+    assert called(run) == ["pay"]
+    assert ("uncertain_execution" in doubts(run)) is is_open
+
+
 @pytest.mark.parametrize("tracer", TRACERS)
 @pytest.mark.parametrize(
     ("node", "integration", "is_open"),
