@@ -180,6 +180,8 @@ def _weigh_last(
         and (request.turn in shown.begun or call.name in shown.without_span)
     ):
         call.doubt_execution("its tool may leave no span, and the run may have gone on after the model asked for it")
+    elif run.anchor is not None and run.anchor.status == "error":
+        return  # with the refusal of this call
     # The provider may run tools of its own, of which it alone knows the parameters, and answers when they have returned.
     elif request.model.finish == "other" and request.fit not in ("fits", "misfit"):
         call.doubt_execution("the model's answer holds it, and ended all the same")

@@ -39,6 +39,7 @@ _ITERATIONS: Final = "tanstack.ai.iterations"
 """Of the span around the requests and calls of one `chat()` of TanStack AI, which is named as a request. One that was aborted
 lacks it."""
 _LOOP: Final = "tanstack_ai_chat"
+_TRACERS_OF_ALL_CALLS: Final = (tool_call.AI_SDK_7, "gcp.vertex.agent")  # the latter is Google ADK, in any language
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
 _DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
 _STEPS: Final = frozenset({
@@ -84,7 +85,7 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(_agent_in_name(span.name))
     if genai_span.name is not None and span.attributes.get(_NODE) == genai_span.name:
         genai_span.note(identity="node")
-    elif genai_span.scope == tool_call.AI_SDK_7 or genai_span.scope.startswith(tool_call.STRANDS):
+    elif genai_span.scope in _TRACERS_OF_ALL_CALLS or genai_span.scope.startswith(tool_call.STRANDS):
         genai_span.note(traced_calls="all")
     elif genai_span.scope == _AGENT_FRAMEWORK:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))

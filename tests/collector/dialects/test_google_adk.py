@@ -350,3 +350,18 @@ def test_without_the_tools_it_is_not_known(config: Any) -> None:
 def test_a_call_without_a_span_of_a_tool_that_was_not_offered_did_not_run() -> None:
     run = run_of(*requests({"order": 7}, {"tools": [{"functionDeclarations": [PAY]}]}, "settle"))
     assert called(run) == ["(settle)"]
+
+
+def test_a_turn_whose_only_call_is_of_a_tool_that_was_not_offered_has_no_span_in_java() -> None:
+    """It is left out and the model asked again, without a result."""
+    invocation, first, second = requests({"to": "Mars"}, {"tools": [{"functionDeclarations": [PAY]}]}, "teleport")
+    request = json.loads(second.attributes[f"{ADK}.llm_request"])
+    request["contents"].pop()
+    second.attributes[f"{ADK}.llm_request"] = json.dumps(request)
+    run = run_of(invocation, first, second)
+    assert (called(run), doubts(run)) == (["(teleport)"], [])
+
+
+def test_a_call_of_an_offered_tool_that_no_span_shows_is_in_doubt() -> None:
+    config = {"tools": [{"functionDeclarations": [PAY]}]}
+    assert doubts(run_of(*requests({"order": 7, "amount": 1}, config))) == ["uncertain_execution"]
