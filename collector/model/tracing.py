@@ -46,7 +46,8 @@ MODEL  memory   it is no request, but stores the conversation so far, or holds a
        turns    it is perhaps several requests
        some     its answer may lack calls; of AGENT likewise, what it holds of the conversation
        automatic  an answer may lack calls unless the application makes them: its client may make them, and ask again inside
-       nested   if it asked for calls, it may hold the request that tells their results
+       nested   it offered tools. If it asked for calls, it may hold the request that tells their results; else that is
+                beside it, as are the calls, and in a trace of its own where no span is around all of them
        around   it lasts until the calls have ended that its answer asked for, and no others are inside
 """
 TracedCalls = Literal["", "all", "tools", "named", "succeeded"]

@@ -352,9 +352,13 @@ def _unrequested(
 
 def _goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:
     """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them."""
-    if run.executions or run.children or run.disputed or len(run.models) != 1 or not requested:
+    if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
     model = run.models[0]
+    # Spring AI's, of a model without a client: calls and further requests are beside it, and what it was told is unknown.
+    is_of_spring = model.tracing.extent == "nested"
+    if not requested and not is_of_spring:
+        return False
     # One that names neither may be all there is: a program that asks a model once which tool to use.
-    is_part = model.agent is not None or model.conversation_id is not None
+    is_part = is_of_spring or model.agent is not None or model.conversation_id is not None
     return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"

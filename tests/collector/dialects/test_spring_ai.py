@@ -184,3 +184,21 @@ def test_a_request_inside_a_streamed_one_tells_that_calls_were_made_in_other_tra
 def test_a_streamed_request_that_ended_with_what_a_tool_returned(reason: str, expected: list[str]) -> None:
     run = run_of(framework("chat_client", "spring_ai chat_client", 1, 0), request(3, 1, reason))
     assert (called(run), doubts(run)) == ([], expected)
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"), [("STOP", ["other_traces"]), ("TOOL_CALLS", ["unrecorded_calls", "other_traces"])]
+)
+def test_without_a_span_around_them_each_request_and_call_has_a_trace_of_its_own(
+    reason: str, expected: list[str]
+) -> None:
+    """A model without a client, as the documentation has it for tools that the application runs itself."""
+    run = run_of(request(1, 0, reason))
+    assert (called(run), doubts(run)) == ([], expected)
+
+
+def test_a_request_that_offers_no_tool_is_all_there_is() -> None:
+    alone = request(1, 0, "STOP")
+    del alone.attributes["spring.ai.model.request.tool.names"]
+    run = run_of(alone)
+    assert (called(run), doubts(run)) == ([], [])
