@@ -90,6 +90,7 @@ class VerdictCounter:
     def _count_run(self, counts: _Counts, verdict: Verdict) -> None:
         telemetry, run = self._telemetry, verdict.run
         _count(counts, telemetry.runs, (verdict.release,))
+        _count(counts, telemetry.service_runs, (telemetry.label("service_name", run.service),))
         if (reason := verdict.unscored_reason) and not verdict.in_scored_whole:
             route, agent = telemetry.label("route", run.route), telemetry.label("agent", run.agent)
             # Limits on single labels are not enough: their combinations are the series that Prometheus has to keep.

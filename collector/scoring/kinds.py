@@ -45,8 +45,8 @@ def kind_of(
             unseen.append(call.name)
     found = run.found_intent
     key = (
-        id(evaluations), tuple(names), tuple(unseen), run.route, run.intent, run.agent, rule, release, scope, doubts,
-        None if found is None else (found.by, found.reason),
+        id(evaluations), tuple(names), tuple(unseen), run.route, run.intent, run.agent, run.service, rule, release, scope,
+        doubts, None if found is None else (found.by, found.reason),
     )  # fmt: skip
     known = _kinds.get(key)
     if known is None:

@@ -101,6 +101,9 @@ class Telemetry:
             "tool",
         )
         self.runs = self._counter("runs", "Agent runs released from assembly, by reason.", "release")
+        self.service_runs = self._counter(
+            "service_runs", "Agent runs released from assembly, by the `service.name` that sent them.", "service_name"
+        )
         self.runs_unscored = self._counter(
             "runs_unscored",
             "Agent runs that neither pass nor fail: by the doubt that leaves them undecided, or `no_rule` (nor is there one "

@@ -261,6 +261,18 @@ ACCURACY: Sequence[Panel] = (
         unit="cps",
     ),
     Panel(
+        "Runs by service",
+        "The ten with most in the selected time range. RightcallRunsStopped fires where they end at a busy hour.",
+        [
+            Query(
+                "sum by (service_name) (rate(rightcall_service_runs_total[$__rate_interval]))"
+                " and topk(10, sum by (service_name) (increase(rightcall_service_runs_total[$__range] @ end())))",
+                "{{service_name}}",
+            )
+        ],
+        unit="cps",
+    ),
+    Panel(
         "Runs without a verdict, by reason",
         "no_rule: none matches. error: a scorer failed. Others: the doubt that leaves the run undecided.",
         [Query("sum by (reason) (rate(rightcall_runs_unscored_total[$__rate_interval]))", "{{reason}}")],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import yaml
 from prometheus_client import Counter, Histogram
@@ -19,12 +18,13 @@ DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
 FOREIGN = ("up", "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds")
 SCRAPE_LABELS = {"job", "instance", "namespace", "service", "__name__"}
 VARIABLES = {"__rate_interval": "15s", "__range": "5m", "__interval": "5s"}
-NAME = re.compile(r"\b(?:rightcall|process)_\w+|(?<![\w:])(?:route|rule|version):[\w:]+")
+NAME = re.compile(r"\b(?:rightcall|process)_\w+|(?<![\w:])(?:route|rule|service_name|version):[\w:]+")
 
 
 def exported() -> dict[str, set[str]]:
     """Name of every series on /metrics -> its labels."""
     series: dict[str, set[str]] = {name: set() for name in FOREIGN}
+    series["ALERTS"] = {"alertname", "alertstate"}
     for name, kind, labels, _ in Telemetry(dimensions=["service.version"]).table:
         full = f"rightcall_{name}"
         if issubclass(kind, Counter):
@@ -36,9 +36,9 @@ def exported() -> dict[str, set[str]]:
     return series
 
 
-def recorded(path: Path = RULE_FILES[0]) -> set[str]:
+def recorded() -> set[str]:
     """Names of recorded series."""
-    groups = yaml.safe_load(path.read_text("utf-8"))["groups"]
+    groups = [group for path in RULE_FILES for group in yaml.safe_load(path.read_text("utf-8"))["groups"]]
     return {rule["record"] for group in groups for rule in group["rules"] if "record" in rule}
 
 

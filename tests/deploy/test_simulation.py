@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from tests.deploy import stop_simulation
 from tests.deploy.drift_simulation import Route, delay, false_alarms
 from tests.deploy.programs import DEPLOY
 
@@ -160,3 +161,10 @@ def test_drift_is_found_where_there_is_some_and_a_rhythm_is_none() -> None:
     found = delay(random, route, 15)[0]
     assert found is not None
     assert found <= 8 * 60
+
+
+def test_a_service_that_stops_is_told_within_the_hour_and_no_other() -> None:
+    random = Random(7)
+    assert stop_simulation.false_alarms(random) == 0
+    delays = [stop_simulation.delay(random, 100) for _ in range(10)]
+    assert all(one is not None and one <= 60 for one in delays), delays

@@ -55,6 +55,7 @@ def verdicts(draw: Any) -> Verdict:
     fields = {
         "route": draw(st.sampled_from(["/strict", "/loose", "/twice", "/none"])),
         "agent": draw(st.sampled_from(["helper", "other"])),
+        "service": draw(st.sampled_from([None, "shop", "desk"])),
         "intent": draw(st.sampled_from([None, "pay"])),
         "trajectory": Trajectory([replace(call, step=at) for at, call in enumerate(made)], doubts=draw(doubts)),
         "call_span_ids": tuple(span_id(2 + at) if call.known_by == "span" else None for at, call in enumerate(made)),
