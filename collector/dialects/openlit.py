@@ -22,6 +22,12 @@ _FLOW_SCOPE: Final = "openlit.instrumentation.crewai"
 _AGENTS_SCOPE: Final = "@openlit/instrumentation-openai-agents"
 _GOOGLE_SCOPE: Final = "openlit.instrumentation.google_ai_studio"
 _OLLAMA_SCOPE: Final = "openlit.instrumentation.ollama"
+_KEEPING_ONE: Final = ("@openlit/instrumentation-google-ai", "@openlit/instrumentation-vertexai")
+"""For JavaScript (1.15): scopes that keep one call of each answer, and of what a model is told next no call and no result."""
+_KEEPING_LAST: Final = ("@openlit/instrumentation-anthropic", "@openlit/instrumentation-ollama", _OLLAMA_SCOPE)
+"""Scopes that keep of the calls of a stream those of its last piece (JavaScript 1.15, Python 1.45)."""
+_OTHERS_LOST: Final = ({"role": "assistant"},)
+"""In place of an answer of which the last calls alone are left: not nothing, which the conventions' reading would fill."""
 _SYSTEM: Final = "gen_ai.system"
 _AG2_SCOPE: Final = "openlit.instrumentation.ag2"
 _MESSAGE_TYPE: Final = "gen_ai.agent.message_type"
@@ -80,6 +86,8 @@ def _read_request(span: Span) -> GenAISpan | None:
         event.attributes.get(semconv.COMPLETION) == _STAND_IN for event in span.events[:MAX_EVENTS]
     ):
         return _model_without_answer(span)
+    if (genai_span := _read_one_of_calls(span, calls)) is not None:
+        return genai_span
     extent = _extent(span)
     if extent:
         get = span.attributes.get
@@ -89,6 +97,23 @@ def _read_request(span: Span) -> GenAISpan | None:
         genai_span.finish = "" if genai_span.output is None else "tool_calls"
         return genai_span
     return None if calls is None else model_span_of(span, NAME, calls, span.attributes.get(semconv.PROMPT))
+
+
+def _read_one_of_calls(span: Span, calls: list[dict[str, object]] | None) -> GenAISpan | None:
+    """Reads a request whose answer asked for calls, if openlit keeps one of them and no other."""
+    get = span.attributes.get
+    keeps_last = span.scope.name in _KEEPING_LAST and True in (get(_STREAM), get(_STREAMED))
+    if not keeps_last and span.scope.name not in _KEEPING_ONE:
+        return None
+    genai_span = model_span_of(span, NAME, calls or get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES))
+    if genai_span.output is None:
+        return None
+    genai_span.note(extent="some")
+    genai_span.finish = "tool_calls"
+    if keeps_last:
+        genai_span.output = _OTHERS_LOST  # the next request tells all of them, in their order
+    genai_span.response_id = name_of(get(semconv.RESPONSE_ID))
+    return genai_span
 
 
 def _extent(span: Span) -> Extent:
@@ -137,12 +162,13 @@ DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
     scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE, _GOOGLE_SCOPE,
-        _OLLAMA_SCOPE),
+        *_KEEPING_ONE, *_KEEPING_LAST),
     read_span=read_span,
     attributes=frozenset({
         _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
         semconv.FINISH_REASONS[0], _STREAMED, _STREAM, _MESSAGE_TYPE, _SYSTEM, semconv.INPUT_MESSAGES,
+        semconv.RESPONSE_ID,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

@@ -18,6 +18,8 @@ _DELEGATIONS: Final = frozenset({
     "Delegate work to coworker", "Ask question to coworker", "delegate_work_to_coworker", "ask_question_to_coworker",
 })  # fmt: skip
 """By which an agent of CrewAI has another do a part of its task, inside the call."""
+_MAX_INSIDE: Final = 8
+"""Through how many requests at once one before them is looked for."""
 
 
 def has_unseen_coworker(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
@@ -42,7 +44,8 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     """Whether a model must have requested tools, and neither messages nor a span of a tool that ran then says which."""
     lacking = may_lack_calls(models, requested)
     if lacking:
-        requested = [request for request in requested if request.model.span_id not in lacking]
+        # Those that an input tells of are no part of the answer of the same request.
+        requested = [one for one in requested if not one.is_recorded or one.model.span_id not in lacking]
     speaking = {request.model.span_id for request in requested}
     unreadable = {
         model.span_id
@@ -70,7 +73,11 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     told = {one.model.span_id: one.model for one in requested if one.is_recorded or one.model.tracing.extent == "loop"}
     told |= _told_later([model for model in models if model.span_id not in told], requested, unreadable)
     telling = {request.model.span_id for request in requested if not request.is_recorded}
-    told |= {model.span_id: model for model, later in pairwise(models) if later.span_id in telling}
+    told |= {
+        model.span_id: model
+        for model, later in pairwise(models)
+        if later.span_id in telling and _precedes(model, later)
+    }
     answered, silent = _answered_and_silent(run, models, told.values())
     refused = {model.span_id for model, later in pairwise(models) if _are_refused(model, later)}
     silent = [(model, later) for model, later in silent if model.span_id not in refused]
@@ -182,11 +189,25 @@ def _told_later(
     for model in models if turns else ():
         for _ in turns.get(model.span_id, ()):
             if open_ones:
-                asked = open_ones.pop()
+                asked = _pop_before(open_ones, model)
                 found[asked.span_id] = asked
         if model.finish == "tool_calls" or not model.has_output or model.span_id in unreadable:
             open_ones.append(model)
     return found
+
+
+def _precedes(model: GenAISpan, later: GenAISpan) -> bool:
+    """Whether it is not the same request, seen by a client inside or around, though the span of a stream may end late."""
+    return model.end_ns <= later.start_ns or model.scope == later.scope
+
+
+def _pop_before(open_ones: list[GenAISpan], later: GenAISpan) -> GenAISpan:
+    """Removes and returns the last that was asked before ``later``."""
+    last = len(open_ones) - 1
+    for index in range(last, max(last - _MAX_INSIDE, -1), -1):
+        if _precedes(open_ones[index], later):
+            return open_ones.pop(index)
+    return open_ones.pop()
 
 
 def _is_recorded(model: GenAISpan) -> bool:

@@ -323,3 +323,57 @@ def test_a_streamed_answer_of_ollama_without_calls_asked_for_none() -> None:
     scope = "openlit.instrumentation.ollama"
     run = run_of(span("POST", 1, lasting=100), span("chat", 2, 1, attributes=answer, scope=scope))
     assert doubts(run) == []
+
+
+def _streamed(number: int, at: float, told: list[str], asks: str | None, scope: str) -> Span:
+    """A request of openlit, which keeps the last of the calls of a stream, and of those told all."""
+    calls = [{"type": "tool_call", "id": f"toolu_0{city}", "name": "get", "arguments": {"city": city}} for city in told]
+    results = [{"type": "tool_call_response", "id": f"toolu_0{city}", "response": "sunny"} for city in told]
+    messages: list[dict[str, Any]] = [{"role": "user", "parts": [{"type": "text", "content": "Help Ada"}]}]
+    if told:
+        messages += [{"role": "assistant", "parts": calls}, {"role": "user", "parts": results}]
+    part = {"type": "text", "content": "Done."} if asks is None else _call_of(asks)
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.is_stream": True,
+        "gen_ai.response.finish_reasons": ["stop" if asks is None else "tool_call"],
+        "gen_ai.input.messages": json.dumps(messages),
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [part]}]),
+    }
+    return span("chat", number, 1, at, 5, attributes=attributes, scope=scope)
+
+
+def _call_of(city: str) -> dict[str, Any]:
+    return {"type": "tool_call", "id": f"toolu_0{city}", "name": "get", "arguments": {"city": city}}
+
+
+STREAMING = ["@openlit/instrumentation-anthropic", "@openlit/instrumentation-ollama"]
+
+
+@pytest.mark.parametrize("scope", STREAMING)
+def test_of_the_calls_of_a_stream_the_last_alone_is_kept_and_the_next_request_tells_all(scope: str) -> None:
+    asked, told = _streamed(2, 1, [], "Oslo", scope), _streamed(3, 20, ["Rome", "Oslo"], None, scope)
+    inside = [
+        span("messages", number, parent, at, 3, attributes={"gen_ai.operation.name": "chat", **reason}, scope="client")
+        for number, parent, at, reason in [
+            (4, 2, 2, {"gen_ai.response.finish_reasons": ["tool_use"]}),
+            (5, 3, 21, {"gen_ai.response.finish_reasons": ["end_turn"]}),
+        ]
+    ]
+    root = span("POST", 1, lasting=100)
+    run = run_of(root, asked, told, *inside)
+    assert [call.arguments for call in run.trajectory.calls] == [{"city": "Rome"}, {"city": "Oslo"}]
+    assert doubts(run) == []
+    assert doubts(run_of(root, asked)) == ["unrecorded_calls"]
+    again = _streamed(3, 20, ["Rome", "Oslo"], "Bern", scope)
+    around = span("messages", 5, 1, 19, 9, attributes={"gen_ai.operation.name": "chat"}, scope="client")
+    assert doubts(run_of(root, asked, again, around)) == ["unrecorded_calls"]
+    last = _streamed(6, 40, ["Rome", "Oslo", "Bern"], None, scope)
+    assert doubts(run_of(root, asked, again, last)) == []
+
+
+@pytest.mark.parametrize("scope", ["@openlit/instrumentation-google-ai", "@openlit/instrumentation-vertexai"])
+def test_of_the_calls_of_a_model_of_google_one_is_kept_in_javascript(scope: str) -> None:
+    run = run_of(span("POST", 1, lasting=100), _streamed(2, 1, [], "Oslo", scope), _streamed(3, 20, [], None, scope))
+    assert (called(run), "unrecorded_calls" in doubts(run)) == (["get"], True)
+    assert doubts(run_of(span("POST", 1, lasting=100), _streamed(2, 1, [], None, scope))) == []
