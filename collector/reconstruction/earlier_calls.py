@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from collector.model.genai_span import GenAISpan
 from collector.payloads.history import HistoryCall, calls_in_history
@@ -13,7 +13,9 @@ from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 
 
-def calls_of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -> list[RequestedCall]:
+def calls_of_this_run(
+    found: list[RequestedCall], run: RunSpans, known: KnownCalls, recorded: Iterable[RequestedCall]
+) -> list[RequestedCall]:
     """Returns ``found`` without calls that were made before the run, which its first recorded request tells of as well.
 
     Where nothing tells whether they were, calls of the run may be unrecorded.
@@ -33,11 +35,12 @@ def calls_of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCal
     is_resumed = is_resumed or any(spans[0].start_ns < opening.start_ns for spans in run.executions)
     # LiteLLM: of the two records of a request, the outer one leaves out calls of earlier turns.
     outer = opening if opening.span_id == first.parent_span_id else first
-    is_resumed = is_resumed or (outer is opening and anchor is not None and _began_with_others(run, anchor, given))
+    may_precede = _may_precede(earlier, run, recorded)
+    is_resumed = is_resumed or (may_precede and outer is opening and _tells_of_none(anchor, given))
     if by_start(opening) < by_start(outer):  # its own input may have been dropped, as a later one repeats it
-        # A call that no answer of the run asked for is one for which an earlier run waited, as are the others. So is one
-        # without a span where others have theirs: else two spans would have been lost, its own and that of its request.
-        if _has_all_answers(run) and (is_resumed or run.executions):
+        # A call that no answer of the run asked for is one for which an earlier run waited, as are the others.
+        is_asked_before = is_resumed or may_precede or any(one.execution is not None for one in found)
+        if is_asked_before and _has_all_answers(run):
             is_resumed = True
         else:
             told = {call.id for call in given if call.status is not None} - {None}
@@ -60,12 +63,18 @@ def calls_of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCal
     return [one for one in found if one not in earlier]
 
 
-def _began_with_others(run: RunSpans, anchor: GenAISpan, given: Sequence[HistoryCall]) -> bool:
-    """Whether the input of the agent tells of no calls, and that of its first request does: its own would have spans, as the
-    others of the run have.
+def _may_precede(told: Collection[RequestedCall], run: RunSpans, recorded: Iterable[RequestedCall]) -> bool:
+    """Whether a call without a span was told before those that recorded answers asked for, and two spans would have been lost
+    if it was the run's own: those of two requests, or of one and of a call, where others have theirs.
     """
-    tells_of_none = bool(anchor.user_input) and not any(call.status is not None for call in given)
-    return tells_of_none and bool(run.executions)
+    begun = min([one.turn for one in recorded if one.turn >= 0], default=None)
+    turns = {one.turn for one in told}
+    return (begun is None or min(turns, default=begun) < begun) and (bool(run.executions) or len(turns) > 1)
+
+
+def _tells_of_none(anchor: GenAISpan | None, given: Sequence[HistoryCall]) -> bool:
+    """Whether the agent's input was recorded, and tells of no calls: those that its first request tells of were added."""
+    return anchor is not None and bool(anchor.user_input) and not any(call.status is not None for call in given)
 
 
 def waited(run: RunSpans) -> set[str]:
@@ -100,4 +109,5 @@ def _answered_by_a_human(found: list[RequestedCall], run: RunSpans) -> list[Requ
 
 
 def _has_all_answers(run: RunSpans) -> bool:
-    return all(model.output is not None or model.finish == "other" for model in run.models)
+    """Whether no request of the run may have asked for calls that are not known."""
+    return all(model.output is not None or model.finish == "other" or model.status == "error" for model in run.models)

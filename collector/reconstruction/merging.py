@@ -347,7 +347,7 @@ def _unrequested(
                 del matched[id(call)]
     match([call for call in calls if id(call) not in matched], found, run)
     found = known.without_others(found, run, waited(run) if found else ())
-    return calls_of_this_run(found, run, known)
+    return calls_of_this_run(found, run, known, requested)
 
 
 def _goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:
