@@ -110,4 +110,8 @@ def _answered_by_a_human(found: list[RequestedCall], run: RunSpans) -> list[Requ
 
 def _has_all_answers(run: RunSpans) -> bool:
     """Whether no request of the run may have asked for calls that are not known."""
-    return all(model.output is not None or model.finish == "other" or model.status == "error" for model in run.models)
+    return all(
+        (model.output is not None or model.finish == "other" or model.status == "error")
+        and model.tracing.extent not in ("some", "automatic")
+        for model in run.models
+    )
