@@ -29,6 +29,11 @@ settings.register_profile(
 )
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Two workers a core: half of the time tests wait for processes, sockets and timeouts."""
+    return 2 * (os.cpu_count() or 1)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes minutes, so that no core works on it when all others are done."""
     items.sort(key=lambda item: item.path.name != "test_compiled.py")

@@ -79,7 +79,7 @@ def test_the_action_fails_for_invalid_rules(project: Path) -> None:
 
 
 def test_an_input_is_no_script(project: Path) -> None:
-    assert run_step(project, CHECK, {"rules": "rules; touch owned"}, HERE) == 1
+    assert run_step(project, CHECK, {"rules": "rules; touch owned"}, HERE) == 2
     assert not (project / "owned").exists()
 
 
