@@ -126,9 +126,8 @@ def _extent(span: Span) -> Extent:
     if span.scope.name == _GOOGLE_SCOPE or system == "gemini":
         return "automatic"
     if system == "ollama" or (span.scope.name == _OLLAMA_SCOPE and get(_STREAM) is False):
-        return (
-            "some"  # none, in fact: openlit looks elsewhere. The reason to end is "stop" whatever the model asks for.
-        )
+        # None, in fact: openlit looks elsewhere for them, and the reason to end is "stop" whatever the model asks for.
+        return "some"
     is_of_responses = str(get(semconv.FINISH_REASONS[0])) in _STATUSES
     return "some" if is_old and is_of_responses and get(_STREAMED) is False else ""
 

@@ -1,4 +1,4 @@
-"""What Haystack writes of the component that ran all calls of a turn."""
+"""Calls and results in what Haystack writes of the component that ran all calls of a turn."""
 
 from __future__ import annotations
 
