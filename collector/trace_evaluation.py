@@ -12,6 +12,7 @@ from collector.assembly.due import Due
 from collector.assembly.trace import Trace, TraceState
 from collector.clock import Clock
 from collector.model.past import Past
+from collector.reconstruction.plain_runs import plain_run
 from collector.reconstruction.reconstruct import ContextSettings, is_awaited, rebuild
 from collector.reconstruction.run import Run
 from collector.reconstruction.turns import awaited_span, next_turn, past_of
@@ -220,6 +221,11 @@ class TraceEvaluator:
 def _rebuild_whole(evaluation: TraceEvaluation) -> None:
     trace, rules = evaluation.trace, evaluation.rules
     spans, parents = list(trace.spans.values()), trace.parents()
+    # Not of a session of many turns, of which more than its runs is kept for the next one.
+    plain = None if trace.state is TraceState.REOPENED else plain_run(trace.trace_id, spans, parents, rules.settings)
+    if plain is not None:
+        evaluation.runs = (plain,)
+        return
     rebuilt = rebuild(trace.trace_id, spans, parents, rules.settings)
     evaluation.runs, evaluation.awaited = rebuilt.runs, awaited_span(rebuilt)
     # Most traces have one turn only, so nothing is kept for a second.

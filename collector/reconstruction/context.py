@@ -15,7 +15,6 @@ from collector.model.genai_span import AGENT, Content, GenAISpan
 from collector.model.span import Resource
 from collector.payloads.user_input import user_text
 from collector.payloads.values import name_of
-from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.drafts import RunSpans
 
 
@@ -71,12 +70,11 @@ class RunContext:
         self.attributes, self.contents = attributes, contents
 
 
-def context_of(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> RunContext:
-    """Returns the context of ``run``."""
+def context_of(run: RunSpans, above: Sequence[GenAISpan], settings: ContextSettings) -> RunContext:
+    """Returns the context of ``run``, with the GenAI spans ``above`` its anchor, nearest first."""
     anchor = run.anchor
     own = run.wrappers if anchor is None else [anchor, *run.wrappers]
-    above = list(ancestry.iter_ancestors(run.anchor_id))
-    around = own + above if above else own
+    around = [*own, *above] if above else own
     is_agent = anchor is not None and anchor.role is AGENT
     members = [spans[0] for spans in run.executions]
     members += run.models

@@ -19,6 +19,7 @@ from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps, contradicting_clocks
+from collector.reconstruction.plain_runs import plain_run
 from collector.reconstruction.run import AGREEING, Run
 from collector.reconstruction.runs import group_runs
 
@@ -33,7 +34,8 @@ def reconstruct(
     ``parents`` maps every received span of the trace, GenAI or not, to its parent (b"" for a root). The result does not
     depend on the order or repetition of spans, which are not modified. Never raises on malformed input.
     """
-    return rebuild(trace_id, genai_spans, dict(parents), settings).runs
+    plain = plain_run(trace_id, genai_spans, dict(parents), settings)
+    return [plain] if plain is not None else rebuild(trace_id, genai_spans, dict(parents), settings).runs
 
 
 class Rebuilt(NamedTuple):
@@ -86,7 +88,7 @@ def _rebuild(
             calls, settings.skew_ns, turns_are_ordered=run_spans.turns_are_ordered, wrong_clocks=wrong_clocks
         )
         checkpoint()
-        context = context_of(run_spans, ancestry, settings)
+        context = context_of(run_spans, list(ancestry.iter_ancestors(run_spans.anchor_id)), settings)
         if run_spans.parent is None:  # after a handoff the next agent gets no new message of the user's
             user_input = context.user_input = context.user_input or user_input
         if run_spans.anchor is not None and run_spans.anchor.remote_parent:
