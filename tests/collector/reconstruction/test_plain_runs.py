@@ -88,6 +88,17 @@ def test_calls_at_once_share_a_step() -> None:
     assert [found] == rebuilt_of((spans, parents))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"call_id": "call_1"}, {"dialect": "openinference"}, {"status": "error"}, {"arguments": "{"}, {"start_ns": 0}],
+)
+def test_what_may_be_another_run_is_left_to_rebuild(change: dict[str, Any]) -> None:
+    spans, parents = plain_trace()
+    for name, value in change.items():
+        setattr(spans[1], name, value)
+    assert plain_of((spans, parents)) is None
+
+
 # --- the same trace, with something that may be unusual: what is read without `rebuild` is nothing, or the same
 
 FIELDS: dict[str, list[Any]] = {
