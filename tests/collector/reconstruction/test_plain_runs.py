@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -209,9 +210,16 @@ def run_elsewhere(spans: list[GenAISpan], parents: dict[bytes, bytes], draw: st.
     one.start_ns, one.end_ns = one.start_ns - 9 * MS, one.end_ns - 9 * MS
 
 
+def truncate_start(spans: list[GenAISpan], parents: dict[bytes, bytes], draw: st.DrawFn) -> None:
+    """Have a call begin at a whole millisecond, as JavaScript's clock tells it, in which the one before ends."""
+    for before, after in pairwise(spans[1:3]):
+        after.start_ns = after.start_ns // MS * MS
+        before.end_ns = after.start_ns + draw(st.sampled_from([0, MS // 2, MS - 1, MS]))
+
+
 CHANGES: list[Callable[[list[GenAISpan], dict[bytes, bytes], st.DrawFn], None]] = [
     set_field, set_field, set_field, set_field, note, move, lose, repeat, add, record_twice, read_by_shape,
-    name_two_agents, correct, run_elsewhere,
+    name_two_agents, correct, run_elsewhere, truncate_start,
 ]  # fmt: skip
 
 
