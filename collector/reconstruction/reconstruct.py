@@ -1,6 +1,8 @@
 """Rebuilds the agent runs of one trace from its GenAI spans.
 
 GenAI spans ─▶ indexing ─▶ runs (group by agent) ─▶ merging (spans into calls) ─▶ ordering (steps) ─▶ context ─▶ Run
+
+A trace of which nothing has to be told apart does not come here: `plain_runs` reads it in one pass.
 """
 
 from __future__ import annotations
@@ -34,8 +36,9 @@ def reconstruct(
     ``parents`` maps every received span of the trace, GenAI or not, to its parent (b"" for a root). The result does not
     depend on the order or repetition of spans, which are not modified. Never raises on malformed input.
     """
-    plain = plain_run(trace_id, genai_spans, dict(parents), settings)
-    return [plain] if plain is not None else rebuild(trace_id, genai_spans, dict(parents), settings).runs
+    known = dict(parents)
+    plain = plain_run(trace_id, genai_spans, known, settings)
+    return [plain] if plain is not None else rebuild(trace_id, genai_spans, known, settings).runs
 
 
 class Rebuilt(NamedTuple):
