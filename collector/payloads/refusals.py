@@ -256,8 +256,8 @@ def find_refusal(message: str) -> Refusal | None:
         return Refusal()
     for pattern in _NAMED:
         match = pattern.search(message, 0, MAX_CHARS)
-        if match is not None:
-            return Refusal(match[1].rstrip(".:!?"))
+        if match is not None and (name := match[1].rstrip(".:!?")):  # `unknown tool: ???` names none
+            return Refusal(name)
     if any(pattern.search(message, 0, MAX_CHARS) is not None for pattern in (_OF_ARGUMENTS, _OF_ANY_FAILURE)):
         return Refusal(None, is_sure=False, is_of_arguments=True)
     if len(message) > MAX_DENIAL:

@@ -150,6 +150,13 @@ def test_only_a_tool_that_looks_for_tools_answers_that_there_is_none(message: st
     assert refuses(find_refusal(message), tool) == refused
 
 
+@pytest.mark.parametrize("message", ["Unknown tool: ???", "Error: unknown tool ...", "no such tool: !"])
+def test_a_refusal_may_name_nothing(message: str) -> None:
+    assert find_refusal(message) == Refusal(is_bare=True)
+    assert is_refusal(message, "transfer")
+    assert find_refusal(f"There is no tool ... for that, {'which is no error. ' * 20}") is None
+
+
 def test_an_mcp_tool_may_be_named_with_its_server() -> None:
     assert refuses(Refusal("github__search"), "mcp__github__search") == "yes"
     assert refuses(Refusal("search"), "mcp__github__search") == "yes"
