@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
+from math import isfinite
 from typing import Any, Final, TypeVar
 
 from collector.checkpoints import checkpoint
@@ -34,6 +35,7 @@ MAX_DEPTH: Final = 64
 """How deep the containers of a parsed value may be nested."""
 MAX_NAME: Final = 256
 """How much of a name or an id is kept."""
+_MAX_BITS: Final = 12_000  # of an integer: Python refuses to print one of more than 4,300 digits
 _SPACE: Final = " \n\r\t"
 _REPR_PARTS: Final = ",:([{"
 _QUOTED: Final = re.compile(rb'"[^"]*"')
@@ -50,10 +52,16 @@ def _integer_of(digits: str) -> int | str:
         return digits
 
 
+def _float_of(digits: str) -> float | str:
+    """Returns the number; its text, if it is too large for one: `1e400`."""
+    number = float(digits)
+    return number if isfinite(number) else digits
+
+
 # NaN and Infinity are not JSON; as text they can be displayed and compared, as floats they break JSON encoders downstream.
-_decoder = JSONDecoder(parse_constant=str)
+_decoder = JSONDecoder(parse_constant=str, parse_float=_float_of)
 _scan: Final[Callable[[str, int], tuple[Any, int]]] = _decoder.scan_once  # type: ignore[attr-defined]  # stubs lack it
-_decoder_of_long_numbers = JSONDecoder(parse_constant=str, parse_int=_integer_of)
+_decoder_of_long_numbers = JSONDecoder(parse_constant=str, parse_float=_float_of, parse_int=_integer_of)
 
 Arguments = Mapping[str, Any] | None
 
@@ -215,7 +223,7 @@ def literal_of(node: ast.expr) -> Any:
 
 
 def read_repr(text: str, value_of: Callable[[ast.expr], Any]) -> Any:
-    """Returns what ``value_of`` makes of the syntax tree of ``text``; None if it is none, or too large."""
+    """Returns what ``value_of`` makes of the syntax tree of ``text``, as JSON has it; None if it is none, or too large."""
     checkpoint()
     left = _left.get()
     if len(text) > MAX_REPR or (left is not None and left.reprs < len(text)):
@@ -227,10 +235,29 @@ def read_repr(text: str, value_of: Callable[[ast.expr], Any]) -> Any:
         left.reprs -= len(text)
     try:
         # The size was limited first: the whole text becomes a syntax tree before anything of it is known.
-        value = valid_unicode(value_of(ast.parse(text.lstrip(" \t"), mode="eval").body))
+        value = _as_json(valid_unicode(value_of(ast.parse(text.lstrip(" \t"), mode="eval").body)))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     return None if _is_too_deep(value, text) else value
+
+
+def _as_json(value: Any) -> Any:
+    """Returns the value of a literal with sets as lists, and as text what JSON has no words for: `b"x"`, `1j`, `1e400`.
+
+    What is parsed is written as JSON again, and tested by matchers and schemas, which know no other values.
+    """
+    if isinstance(value, dict):
+        return {
+            key if isinstance(key, (str, int, type(None))) else str(key): _as_json(one) for key, one in value.items()
+        }
+    if isinstance(value, (list, set)):
+        return [_as_json(one) for one in value]
+    if isinstance(value, tuple):
+        return tuple([_as_json(one) for one in value])
+    if isinstance(value, int):
+        return value if value.bit_length() <= _MAX_BITS else hex(value)  # hexadecimal, of any number of digits
+    is_known = value is None or isinstance(value, str) or (isinstance(value, float) and isfinite(value))
+    return value if is_known else str(value)
 
 
 def are_several_objects(text: object) -> bool:

@@ -78,6 +78,14 @@ def test_numbers_that_json_does_not_know_stay_text() -> None:
     assert parse_arguments('{"limit": NaN, "most": -Infinity}') == ({"limit": "NaN", "most": "-Infinity"}, None)
 
 
+def test_a_number_that_is_too_large_stays_text() -> None:
+    long = "9" * 400 + ".0"
+    written = '{"limit": 1e400, "least": -1E+999, "most": 1e308, "long": ' + long + "}"
+    expected = {"limit": "1e400", "least": "-1E+999", "most": 1e308, "long": long}
+    assert parse_arguments(written) == (expected, None)
+    assert parse_arguments(json.dumps(expected)) == (expected, None)
+
+
 def test_a_number_of_too_many_digits_hides_nothing_beside_it() -> None:
     digits = "9" * 5_000
     assert parse_arguments('{"pad": %s, "amount": 7}' % digits) == ({"pad": digits, "amount": 7}, None)  # noqa: UP031
@@ -124,6 +132,22 @@ def test_a_long_text_is_not_parsed() -> None:
 )
 def test_only_python_literals_are_parsed(text: str) -> None:
     assert parse_repr(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (
+            "{'tags': {'a'}, 'raw': b'x', 'rest': ..., 'z': 1j}",
+            {"tags": ["a"], "raw": "b'x'", "rest": "Ellipsis", "z": "1j"},
+        ),
+        ("{'at': {(1, 2): {None: 1e400}, b'k': (1, {2})}}", {"at": {"(1, 2)": {None: "inf"}, "b'k'": (1, [2])}}),
+        ("{'n': [0x" + "f" * 5_000 + "]}", {"n": ["0x" + "f" * 5_000]}),
+    ],
+)
+def test_what_a_repr_has_and_json_does_not_is_text(text: str, value: Any) -> None:
+    assert parse_repr(text) == value
+    assert json.dumps(parse_repr(text), allow_nan=False)
 
 
 def test_parse_any_leaves_plain_text_alone() -> None:
