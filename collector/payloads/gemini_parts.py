@@ -43,7 +43,8 @@ def left_calls(answer: str, history: str) -> list[dict[str, Any]] | None:
     """Returns what of a stream is not in its history, of whose answer are the parts of all turns; None if nothing is left."""
     known = parse_any(history)
     messages = next(iter(known.values()), None) if isinstance(known, Mapping) else None
-    told = [part for message in messages or () for part in _list_at(message, "parts") if _asked_or_told(part)]
+    answered = messages if isinstance(messages, list) else []
+    told = [part for message in answered for part in _list_at(message, "parts") if _asked_or_told(part)]
     parts = [found for part in _parts_of(answer) if (found := _asked_or_told(part)) is not None]
     return parts[len(told) :] or None
 
