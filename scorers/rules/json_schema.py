@@ -33,7 +33,7 @@ def compile_schema(schema: Mapping[str, Any], regex_memory: int = MAX_REGEX_MEMO
     """Returns a predicate over JSON values (draft 2020-12 unless ``$schema`` names another).
 
     Raises ValueError for an invalid schema, for references that are remote or do not resolve, and for
-    ``patternProperties``. A value too deep or too large to check is invalid.
+    ``patternProperties``. A value too deep or too large to check, or none that JSON has, is invalid.
     """
     from jsonschema.exceptions import SchemaError, best_match  # noqa: PLC0415
     from jsonschema.validators import Draft202012Validator, extend, validator_for  # noqa: PLC0415
@@ -71,8 +71,9 @@ def compile_schema(schema: Mapping[str, Any], regex_memory: int = MAX_REGEX_MEMO
         _work.set(work)
         try:
             return bool(validator.is_valid(value))
-        # A value that cannot be checked is not valid: whoever makes it so must not pass by it.
-        except (RecursionError, ArithmeticError, ValueError):  # too deep, too large a number, or one too long to print
+        # A value that cannot be checked is not valid: whoever makes it so must not pass by it. It is too deep, has too large
+        # a number or one too long to print, or is none that JSON has, such as a set.
+        except (RecursionError, ArithmeticError, ValueError, TypeError):
             return False
 
     return valid

@@ -112,3 +112,11 @@ def test_a_value_nested_too_deep_is_not_valid() -> None:
         deep = [deep]
 
     assert compile_schema(TREE)(deep, Work()) is False
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [({"uniqueItems": True}, [{1, 2}, {1, 2}]), ({"multipleOf": 3}, 1j), ({"exclusiveMaximum": 9}, 1j)],
+)
+def test_a_value_that_json_does_not_have_is_not_valid(schema: dict[str, Any], value: Any) -> None:
+    assert compile_schema(schema)(value, Work()) is False
