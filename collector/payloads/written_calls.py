@@ -40,6 +40,9 @@ def call_in_span_name(name: str) -> tuple[str, Any] | None:
 
 def _keywords_of(node: ast.expr) -> dict[str, Any]:
     """Returns the arguments of a call. Raises ValueError if one has no name, or is no literal."""
-    if not isinstance(node, ast.Call) or node.args or any(word.arg is None for word in node.keywords):
-        raise ValueError("not the call of a function with arguments by name")
+    # Of a name: in `pay(to='Ada').then(by=2)` what `pay` returned is called.
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        raise ValueError("not the call of a function")
+    if node.args or any(word.arg is None for word in node.keywords):
+        raise ValueError("not all arguments are given by name")
     return {str(word.arg): literal_of(word.value) for word in node.keywords}

@@ -17,6 +17,7 @@ from collector.payloads.written_calls import MAX_NAME, call_in_span_name
         ("shop.function call: pay({})", ("pay", {})),
         ("tool pay({broken})", ("pay", UNREADABLE)),
         ("tool pay(open(1))", ("pay", UNREADABLE)),
+        ("tool: pay(to='Ada').then(by=2)", ("pay", UNREADABLE)),
         ("tool: pay(to='Ada'", None),
         ("pay(to='Ada')", None),
         ("toolbox: pay(to='Ada')", None),
