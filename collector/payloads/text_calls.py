@@ -39,7 +39,10 @@ REJECTED: Final = "### Previous attempt failed validation: "
 """Begins what CrewAI tells its model of an answer that a guardrail rejected."""
 _THOUGHT: Final = "Thought:"
 """Ends a prompt as ReAct has it."""
-_FAILURE: Final = re.compile(r"\bError executing tool '([^']{1,256})' with arguments (\{.{0,4096}?\}): ", re.DOTALL)
+# The arguments hold no further failure: else each of many would be read up to the limit.
+_FAILURE: Final = re.compile(
+    r"\bError executing tool '([^']{1,256})' with arguments (\{(?:[^E]|E(?!rror executing tool ')){0,4096}?\}): "
+)
 """What smolagents' model is told instead of a call that failed."""
 _UNKNOWN: Final = re.compile(r"^Error:\nUnknown tool ([^,\s]{1,256}), should be one of: ")
 """What it is told instead of a call of a tool that it does not have."""

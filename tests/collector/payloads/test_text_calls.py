@@ -10,7 +10,7 @@ import pytest
 
 from collector.payloads.history import calls_in_history
 from collector.payloads.messages import tool_call_parts
-from collector.payloads.text_calls import parse_action
+from collector.payloads.text_calls import parse_action, tells_failure
 from collector.payloads.values import MAX_TEXT
 
 ASKED = (
@@ -137,3 +137,12 @@ def test_blanks_of_any_number_in_an_action_take_no_time(begin: str) -> None:
     began = time.process_time()
     assert parse_action(begin + " " * 8_000 + "Action Input:") == []
     assert time.process_time() - began < 1
+
+
+def test_any_number_of_failures_that_never_end_take_no_time() -> None:
+    failure = "Error executing tool 'pay' with arguments {"
+    text = failure * (MAX_TEXT // len(failure))
+    began = time.process_time()
+    assert not any(tells_failure(text) for _ in range(20))
+    assert time.process_time() - began < 1
+    assert tells_failure(f"{text}'sum': 5}}: Declined")
