@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from collector.config.model import Config
 from collector.config.yaml_documents import Document, Where, let_go, load_yaml
-from collector.errors import ConfigError
+from collector.errors import ConfigError, UnreadableError
 from collector.scoring import embeddings, plugins
 from scorers import CompiledRule, Match, Problem, Rule, RuleError, RuleFile, RuleSet, compile_rules, parse_rules
 from scorers.conformance.scorer import NAME as DEFAULT_SCORER
@@ -72,6 +72,7 @@ def _load(
     # Before parsing: rules may name scorers and matchers of other packages.
     plugins.find_plugins()
     mistakes, compiled, intents = [], [], []
+    kind = ConfigError
     read: _Read = []
     place_of: dict[str, str] = {}
     known = before.written if before is not None else {}
@@ -86,6 +87,7 @@ def _load(
             found = _compile(document, file, known.values(), pause)
         except ConfigError as error:
             mistakes.append(str(error))
+            kind = UnreadableError if isinstance(error, UnreadableError) else kind
             continue
         compiled += found
         written |= {digest: found[at] for at, digest in digests.items()}
@@ -97,7 +99,7 @@ def _load(
         intents += file.intents
         read.append((document, file))
     if mistakes:
-        raise ConfigError("\n".join(mistakes))
+        raise kind("\n".join(mistakes))
     files = _named([document for document, _ in read])
     try:
         rules = RuleSet(compiled, intents, embeddings.installed())

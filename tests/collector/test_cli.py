@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from collector.cli import main
+from collector.config.yaml_documents import MAX_BYTES
 from tests import otlp_data as data
 
 RULES = """
@@ -223,6 +224,19 @@ def test_rules_that_are_not_there_are_code_2(
     words = command.replace("RULES", str(folder / rules)).replace("TRACES", str(folder / "good.pb")).split()
     assert main(words) == 2
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("named", ["", "large.yaml"])
+def test_check_is_code_2_where_a_rule_file_cannot_be_read(
+    folder: Path, capsys: pytest.CaptureFixture[str], named: str
+) -> None:
+    (folder / "rules").mkdir()
+    (folder / "rules/wrong.yaml").write_text(RULES.replace("expect:", "expct:"))
+    (folder / "rules/large.yaml").write_text("#" * (MAX_BYTES + 1))
+    assert main(["check", str(folder / "rules" / named)]) == 2
+    told = capsys.readouterr().err
+    assert "large.yaml: cannot be read: larger than 4 MiB" in told
+    assert ("wrong.yaml:4: rule" in told) is not bool(named)
 
 
 def test_a_configuration_that_is_not_there_is_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
