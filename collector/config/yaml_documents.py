@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
+from yaml.reader import ReaderError
 from yaml.resolver import Resolver
 
 from collector.errors import ConfigError, UnreadableError
@@ -80,6 +81,10 @@ def load_yaml(
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}:{line}: not UTF-8; save the file in that encoding") from None
+    except ReaderError as error:
+        line = content.decode("utf-8").count("\n", 0, error.position) + 1
+        message = f"the character U+{error.character:04X}; remove it, or write it as an escape in double quotes"
+        raise ConfigError(f"{path}:{line}: not YAML: {message}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
@@ -145,7 +150,14 @@ def _compose(text: str, pause: Callable[[], None] | None) -> yaml.Node | None:
 
 
 _YAML_WORDS = (
-    ("mapping values are not allowed", "a text that holds `: ` must be in quotes, or this line is indented too far"),
+    (
+        "mapping values are not allowed",
+        "a text that holds `: ` must be in quotes, this line is indented too far, or a `-` or `:` above lacks a space after it",
+    ),
+    (
+        "found unknown escape character",
+        "in double quotes a backslash begins an escape; write it twice, or put a text such as a regex in single quotes",
+    ),
     ("could not find expected ':'", "a key must be followed by `: `"),
     ("'\\t' that cannot start", "a tab; indent with spaces"),
     ("that cannot start any token", "a text that begins with one of @ ` % | > & must be in quotes"),
