@@ -361,7 +361,7 @@ class RuleTestCall(Strict):
         return {"anyOf": [{"type": "string"}, named, handler(core_schema)]}
 
 
-class RuleTest(Strict):
+class RuleTest(Written):
     """A test of a rule: calls, whether they pass, and optionally their score. Run by ``rightcall check``."""
 
     name: Text

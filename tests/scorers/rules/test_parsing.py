@@ -43,6 +43,8 @@ DOCUMENTS: list[tuple[object, str, str]] = [
     (call_test(calls=[{"a": 5}]), "tests[0].calls[0]", "must be a mapping"),
     (call_test(passes="yes"), "tests[0].passes", "must be true or false"),
     (call_test(scor=1), "tests[0].scor", "did you mean score?"),
+    (call_test(score=None), "tests[0].score", "has no value"),
+    (call_test(context=None), "tests[0].context", "has no value"),
 ]
 RULES: list[tuple[dict[str, Any], str, str]] = [
     # keys of a rule, where in the rule, what
