@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
@@ -173,7 +173,20 @@ def _hint(owner: tuple[str | int, ...], key: str) -> str:
     if "repeat" in owner[-2:] and key in ("min", "max"):
         return f"; {key} goes beside repeat: {{repeat: ..., {key}: ...}}"
     known = _known_keys(owner)
-    return f"; known are {', '.join(known)}" if known else ""
+    listed = f"; known are {', '.join(known)}" if known else ""
+    return next((f"; {key} goes {place}" for place, other in _places(owner) if key in _known_keys(other)), listed)
+
+
+def _places(owner: tuple[str | int, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield where else a key in a rule, or in its ``expect``, may belong: in words, and as what `_known_keys` takes."""
+    if owner[:1] != ("rules",):
+        return
+    if len(owner) == 2:
+        yield "under expect", ("expect",)
+        yield "under match", ("match",)
+    elif owner[2:] == ("expect",):
+        yield "beside expect", ("rules",)
+    yield "beside rules", ()
 
 
 def _document_path(loc: tuple[str | int, ...], data: object) -> tuple[str | int, ...]:

@@ -70,6 +70,11 @@ RULES: list[tuple[dict[str, Any], str, str]] = [
     ({"expect": {"sequence": None}}, ".expect.sequence", "has no value"),
     ({"match": {"route": None}}, ".match.route", "has no value"),
     ({"expect": {"max_call": 5}}, ".expect.max_call", "did you mean max_calls?"),
+    ({"forbid": ["a"]}, ".forbid", "unknown key forbid; forbid goes under expect"),
+    ({"route": "/x"}, ".route", "route goes under match"),
+    ({"tests": []}, ".tests", "tests goes beside rules"),
+    ({"expect": {"pass": 0.5}}, ".expect.pass", "pass goes beside expect"),
+    ({"expect": {"threshold": 0.5}}, ".expect.threshold", "unknown key threshold; known are tool, "),
 ]
 ELEMENTS: list[tuple[Any, str, str]] = [
     # an element, where in it, what
