@@ -27,18 +27,22 @@ def first_attribute(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
     return None
 
 
+class _Node(dict[str, Any]):
+    """An object or a list that is rebuilt. A leaf may be an object too, whose keys stay what they are."""
+
+
 def unflatten(value: object) -> object:
     """Returns the nested value that ``FlattenedAttributes`` were written from; any other value unchanged."""
     if not isinstance(value, FlattenedAttributes):
         return value
-    root: dict[str, Any] = {}
+    root = _Node()
     for name, leaf in list(value.items())[:MAX_ATTRIBUTES]:
         parts = name.split(".")
         at = root
         for part in parts[: MAX_PARTS - 1] if len(parts) > MAX_PARTS else parts[:-1]:
             inner = at.get(part)
-            if not isinstance(inner, dict):
-                inner = at[part] = {}
+            if not isinstance(inner, _Node):
+                inner = at[part] = _Node()
             at = inner
         at.setdefault(parts[-1], leaf)
     return _with_lists(root)
@@ -54,7 +58,7 @@ def lacks_items(value: FlattenedAttributes) -> bool:
 
 
 def _with_lists(node: Any) -> Any:
-    if not isinstance(node, dict):
+    if not isinstance(node, _Node):
         return node
     # `isdecimal`, since `isdigit` holds for characters such as a superscript two, which int() refuses.
     if node and all(key.isdecimal() and len(key) <= 4 for key in node):

@@ -18,6 +18,8 @@ UNFOLDED: list[tuple[dict[str, Any], Any]] = [
     ({"a": 1, "a.b": 2}, {"a": {"b": 2}}),
     ({"a.b": 2, "a": 1}, {"a": {"b": 2}}),
     ({"": 1, ".": 2}, {"": {"": 2}}),
+    ({"a.0": {"7": 1}, "a.1": {7: 1}}, {"a": [{"7": 1}, {7: 1}]}),  # objects that were attributes themselves
+    ({"a": {"b": 1}, "a.c": 2}, {"a": {"c": 2}}),
 ]
 
 
