@@ -112,7 +112,8 @@ _NAMED: Final = tuple(
         rf"^Tool execution for {_NAME}[`'\"]? was rejected by the user\b",  # Haystack's human in the loop
         r"^Tool \[([^\s\]]{1,256})\] was not exposed in this turn\b",  # LazyLLM
         rf"^The tool call with name {_NAME}[`'\"]? is not part of the provided tools\b",  # Semantic Kernel
-        rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph
+        # LangGraph. From where a word begins: else each of its characters might begin the name.
+        rf"(?<![^\s`'\",;()]){_NAME}[`'\"]? is not a valid tool\b",
         r"^(?:<tool_use_error>)?(?:Error: )?No such tool available: ([^\s<]{1,256})",  # Claude Code
         # Pydantic AI, Vercel AI SDK, smolagents, and hand-written agent loops
         rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?:[ _](?:name|call))?:? {_NAME}",

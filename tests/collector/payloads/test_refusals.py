@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_refusal, is_refusal, refuses
@@ -234,3 +236,9 @@ def test_words_for_any_failure_leave_open_whether_the_arguments_fitted(message: 
     refusal = find_refusal(message)
     assert (None if refusal is None else refusal.is_of_arguments) is expected
     assert refuses(refusal, "drop_all") == ("maybe" if expected else "no")
+
+
+def test_a_text_of_one_long_word_takes_no_time() -> None:
+    began = time.process_time()
+    assert not any(find_refusal("a" * MAX_CHARS) for _ in range(300))
+    assert time.process_time() - began < 1.5
