@@ -31,6 +31,8 @@ _NODE: Final = _METADATA + "langgraph_node"
 _INTEGRATION: Final = _METADATA + "ls_integration"
 _OPENAI_AGENTS: Final = "openai-agents-sdk"
 _CLAUDE: Final = "claude-agent-sdk"
+_CALLED_BY: Final = _METADATA + "tool_call_id"
+"""The call by which an agent of Claude's SDK started the one inside it, and on spans of tools their own."""
 _AGENT_TOOLS: Final = "gen_ai.tool.definitions"
 _NOTHING: Final = {"input": None}
 """Of a tool without parameters, or of one whose input is not recorded."""
@@ -39,22 +41,29 @@ _CONVERSATION_IDS: Final = tuple(_METADATA + name for name in ("thread_id", "ses
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """Classifies the span by its ``langsmith.span.kind``; a chain with the name of LangChain's agent is that agent's run."""
+    """Classifies the span by its ``langsmith.span.kind``; a chain may be an agent's run."""
     get = span.attributes.get
     kind = get(_KIND)
     if kind == "tool":
         return _read_tool(span)
     if kind == "llm":
         return _read_model(span)
-    is_agent = kind == "agent" or (kind == "chain" and (get(_LANGCHAIN_AGENT) == span.name or _is_of_openai(span)))
+    is_agent = kind == "agent" or (kind == "chain" and _is_agent(span))
     if is_agent or not span.parent_span_id:
         return _read_context(span, Role.AGENT if is_agent else Role.OTHER)
     return IGNORED
 
 
-def _is_of_openai(span: Span) -> bool:
-    """Whether a chain is an agent of OpenAI's SDK, which has tools; the workflow around it has none."""
-    return _AGENT_TOOLS in span.attributes and span.attributes.get(_INTEGRATION) == _OPENAI_AGENTS
+def _is_agent(span: Span) -> bool:
+    """Whether a chain is an agent: of OpenAI's SDK it has tools, and the workflow around it has none; of Claude's it is inside
+    another, and begins with the call by which that started it.
+    """
+    get = span.attributes.get
+    if get(_LANGCHAIN_AGENT) == span.name:
+        return True
+    integration = get(_INTEGRATION)
+    needed = _AGENT_TOOLS if integration == _OPENAI_AGENTS else _CALLED_BY if integration == _CLAUDE else None
+    return needed is not None and needed in span.attributes
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -128,7 +137,7 @@ DIALECT: Final = Dialect(
     keys=(_KIND,),
     read_span=read_span,
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, _NODE, _INTEGRATION, _AGENT_TOOLS, *_CONVERSATION_IDS,
+        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, _NODE, _INTEGRATION, _AGENT_TOOLS, _CALLED_BY, *_CONVERSATION_IDS,
         *semconv.TOOL_NAMES, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),

@@ -18,7 +18,7 @@ from collector.reconstruction.duplicate_calls import absorb_calls
 from collector.reconstruction.duplicate_runs import absorb_models
 from collector.reconstruction.known_calls import CallIds, Owners
 from collector.reconstruction.pairs import SeenBy
-from collector.reconstruction.tool_names import is_same_tool
+from collector.reconstruction.tool_names import is_mcp, is_same_tool
 
 MAX_OWNERS_COMPARED: Final = 100_000
 """How many pairs of a run and of spans that may be its own are compared; where there are more, they are nobody's."""
@@ -136,6 +136,22 @@ def _take_from_caller(outer: RunSpans, idle: Mapping[bytes, Sequence[RunSpans]])
 
 def _is_within(span: GenAISpan, agent: GenAISpan | None) -> bool:
     return agent is not None and 0 < agent.start_ns <= span.start_ns and span.end_ns <= agent.end_ns
+
+
+def give_to_inner(outer: RunSpans) -> Iterator[list[GenAISpan]]:
+    """Merge what a library for MCP alone recorded as calls of ``outer`` into the calls of agents inside it that overlap: it
+    knows the process that calls, and not for which agent (Claude's SDK). Yields the calls of these agents.
+    """
+    alone, inner = RunSpans(None, b""), list(outer.children)
+    alone.executions = [call for call in outer.executions if all(map(is_mcp, call))]
+    if not alone.executions:
+        return
+    for run in inner:  # grows meanwhile: children of children are inside, too
+        inner += run.children
+    absorb_calls(inner, alone)
+    outer.executions = [call for call in outer.executions if call]
+    for run in inner:
+        yield from run.executions
 
 
 def reclaim(agentless: RunSpans, runs: Sequence[RunSpans], *, lacks_spans: bool) -> None:

@@ -25,7 +25,7 @@ from collector.reconstruction.duplicate_calls import is_nested_call, merge_repea
 from collector.reconstruction.duplicate_runs import without_repeated_models
 from collector.reconstruction.idle_runs import without_handoffs, without_workflows
 from collector.reconstruction.nested_runs import with_nested_runs
-from collector.reconstruction.ownership import adopt, dispute_served, reclaim, take_from_callers
+from collector.reconstruction.ownership import adopt, dispute_served, give_to_inner, reclaim, take_from_callers
 from collector.reconstruction.united_runs import united
 
 
@@ -55,8 +55,7 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry, skew_ns: int) 
         dispute_served(agentless, found, ancestry, skew_ns)
     checkpoint()
     runs = found if agentless is None else [*found, agentless]
-    for run in runs:
-        _merge_repeated(run, calls, ancestry)
+    _merge_all_repeated(runs, calls, ancestry)
     checkpoint()
     # In a loop of its own: the call that started a run is another run's, whose spans were merged only just now.
     for run in runs:
@@ -182,6 +181,15 @@ def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, li
     for execution in reversed(nested.values()):
         call.append(execution)
         calls[execution.span_id] = call
+
+
+def _merge_all_repeated(runs: Sequence[RunSpans], calls: dict[bytes, list[GenAISpan]], ancestry: Ancestry) -> None:
+    """Merge what two instrumentations recorded of each run; one of them may have recorded it as another's."""
+    for run in runs:
+        _merge_repeated(run, calls, ancestry)
+    for run in runs:
+        if run.children:
+            calls.update([(span.span_id, call) for call in give_to_inner(run) for span in call])
 
 
 def _merge_repeated(run: RunSpans, calls: dict[bytes, list[GenAISpan]], ancestry: Ancestry) -> None:

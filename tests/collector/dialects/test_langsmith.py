@@ -198,6 +198,21 @@ def test_what_claudes_agent_says_of_a_call_that_failed_or_was_denied(
     assert run.trajectory.calls[0].status == "error"
 
 
+def test_an_agent_that_claudes_agent_started_has_a_run_of_its_own() -> None:
+    """Claude Agent SDK 0.2.189 under langsmith 0.15: it goes on after the tool that started it has ended."""
+    claude = {INTEGRATION: "claude-agent-sdk"}
+    started_by = {**claude, "langsmith.metadata.tool_call_id": "t1"}
+    start = {**claude, "gen_ai.tool.name": "Agent", "gen_ai.tool.call.id": "t1", "gen_ai.prompt": '{"input":{"n":1}}'}
+    pay = {**started_by, "gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "t2", "gen_ai.prompt": '{"input":{"n":2}}'}
+    inner, outer = runs_of(
+        ls("chain", "claude.conversation", 1, lasting=90, attributes=claude),
+        ls("tool", "Agent", 2, 1, 5, 10, attributes={**start, "gen_ai.completion": '{"isAsync":true}'}),
+        ls("chain", "payer", 3, 2, 14, 60, attributes=started_by),
+        ls("tool", "pay", 4, 3, 20, 10, attributes={**pay, "gen_ai.completion": '{"content":"paid"}'}),
+    )
+    assert (called(outer), inner.agent, called(inner)) == (["Agent"], "payer", ["pay"])
+
+
 def test_an_input_of_nothing_is_no_argument() -> None:
     assert read_tool(ls("tool", "list", 2, 1, attributes={"gen_ai.prompt": '{"input":null}'}))[2] is None
 

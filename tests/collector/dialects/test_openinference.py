@@ -442,6 +442,30 @@ def test_a_failed_call_of_claudes_agent_may_have_been_denied(
     assert (called(run), doubts(run)) == expected
 
 
+def test_a_server_of_tools_does_not_know_for_which_of_claudes_agents_it_was_called() -> None:
+    """Its spans (mcp 2.3), where it is in the process of the SDK, are all directly below the outermost agent."""
+    scope = "openinference.instrumentation.claude_agent_sdk"
+
+    def pay(number: int, parent: int, at: float, n: int) -> Span:
+        about = {"tool.name": "mcp__shop__pay", "tool.id": f"t{number}", "input.value": json.dumps({"n": n})}
+        return oi("TOOL", "mcp__shop__pay", number, parent, at, 10, attributes=about, status=1, scope=scope)
+
+    def served(number: int, at: float) -> Span:
+        about = {"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
+        return span("tools/call pay", number, 1, at, 1, attributes=about, kind=2, scope="mcp-python-sdk")
+
+    outer, inner = runs_of(
+        oi("AGENT", "ClaudeAgentSDK.query", 1, lasting=200, scope=scope),
+        oi("AGENT", "ClaudeAgentSDK.Subagent", 2, 1, 10, 100, scope=scope),
+        pay(3, 2, 20, 1),
+        served(4, 25),
+        pay(5, 1, 40, 2),
+        served(6, 45),
+    )
+    assert [[call.arguments for call in run.trajectory.calls] for run in (outer, inner)] == [[{"n": 2}], [{"n": 1}]]
+    assert doubts(outer) == doubts(inner) == []
+
+
 @pytest.mark.parametrize("scope", [
     "openinference.instrumentation.claude_agent_sdk", "@arizeai/openinference-instrumentation-claude-agent-sdk",
 ])  # fmt: skip
