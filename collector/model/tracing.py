@@ -32,14 +32,17 @@ MODEL  guessed  only its answer says that it is a request
        node     it is of a node of a graph, whose tools others call, perhaps when a human agreed
 """
 Extent = Literal[
-    "", "apart", "resumed", "served", "nested", "memory", "loop", "part", "turns", "some", "automatic", "around"
-]
+    "", "apart", "resumed", "served", "nested", "asks", "starts", "memory", "loop", "part", "turns", "some", "automatic",
+    "around",
+]  # fmt: skip
 """How much of a run, of a call or of requests it covers.
 
 AGENT  apart    the run goes on in other traces; of OTHER likewise, of the runs inside
        resumed  the run waited for a human in an earlier trace, and goes on
 TOOL   served   a server's span begins the trace: whoever called has its own
        nested   an agent that it asks has no span of its own, and is named by those of its models
+       asks     likewise, and nothing names it: what begins meanwhile may be its own
+       starts   likewise, and it goes on when the call has ended
 MODEL  memory   it is no request, but stores the conversation so far, or holds all turns of a run
        loop     likewise, and it made all the calls that it tells of
        part     it is a piece of an answer, which another may hold whole

@@ -100,6 +100,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     doubt_unparsed(calls)
     if run.anchor is not None and run.anchor.role is AGENT and run.anchor.name is None:
         _doubt_owners(run, calls)
+    _doubt_beside_agents(run, calls)
     return calls
 
 
@@ -207,6 +208,16 @@ def _doubt_owners(run: RunSpans, calls: Iterable[DraftCall]) -> None:
         agent = agents.get(call.span_id or b"", first)
         if agent != first and call.executed and call.doubt is None:
             call.doubt, call.evidence = "uncertain_owner", f"it is a call of {agent}, which has no span of its own"
+
+
+def _doubt_beside_agents(run: RunSpans, calls: Iterable[DraftCall]) -> None:
+    """Doubt the calls that began while an agent without a span of its own was under way: they may be that agent's."""
+    agents = [spans[0] for spans in run.executions if spans[0].tracing.extent in ("asks", "starts")]
+    for call in calls if agents else ():
+        began = [one for one in agents if one.start_ns < call.start_ns]
+        goes_on = any(one.tracing.extent == "starts" or call.start_ns < one.end_ns for one in began)
+        if goes_on and call.executed and call.doubt is None:
+            call.doubt, call.evidence = "uncertain_owner", "an agent that has no span of its own may have made it"
 
 
 def _doubt_asked_inside(run: RunSpans, calls: Iterable[DraftCall], requested: Iterable[RequestedCall]) -> None:

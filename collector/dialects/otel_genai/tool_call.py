@@ -34,6 +34,9 @@ STRANDS: Final = "strands"
 _OPENAI_AGENTS: Final = ".openai_agents"
 _LOGFIRE_CLAUDE: Final = "logfire.claude_agent_sdk"
 """It begins the span of a call before anybody may allow that, and ends it with a result or an error, or with the run."""
+_CLAUDES_AGENTS: Final = ("Agent", "Task")
+"""Tools by which Claude's agent starts another, of which Logfire (5.4) records the calls as the first one's."""
+_GOES_ON: Final = "async_launched"
 _GOOGLE_GENAI: Final = "opentelemetry.instrumentation.google_genai"
 AI_SDK_7: Final = "gen_ai"
 """The scope of Vercel's AI SDK 7."""
@@ -121,6 +124,8 @@ def read_tool(span: Span) -> GenAISpan:
     strands_status = first_value(attributes, _STRANDS_STATUS)
     if semconv.TOOL_CALL_RESULT not in attributes:
         _note_pending(genai_span, span, strands_status)
+    if name in _CLAUDES_AGENTS and genai_span.scope == _LOGFIRE_CLAUDE:
+        genai_span.note(extent="starts" if type(result) is not str or _GOES_ON in result[:256] else "asks")
     if strands_status == "error":
         _read_failure_of_strands(genai_span, span)
     elif genai_span.status == "error":

@@ -184,6 +184,25 @@ def test_a_call_that_claudes_agent_asked_for_and_nobody_allowed(
     assert (called(run), doubts(run)) == expected
 
 
+@pytest.mark.parametrize(
+    ("started", "doubted"),
+    [('{"isAsync":true,"status":"async_launched"}', [1, 2]), ('{"status":"completed","agentType":"payer"}', [1])],
+)
+def test_a_call_may_be_that_of_an_agent_that_claudes_agent_started(started: str, doubted: list[int]) -> None:
+    """Claude Agent SDK 0.2.189: what the second agent does is beside the call that started it, and nothing names it."""
+    scope = "logfire.claude_agent_sdk"
+    result = {"gen_ai.tool.call.result": started}
+    paid = {"gen_ai.tool.call.result": '[{"type":"text","text":"paid"}]'}
+    run = run_of(
+        agent_span(scope=scope, lasting=90),
+        tool_span("Agent", {"prompt": "x"}, 2, at=10, lasting=20, call_id="t1", attributes=result, scope=scope),
+        tool_span("pay", {"n": 1}, 3, at=20, lasting=5, call_id="t2", attributes=paid, scope=scope),
+        tool_span("pay", {"n": 2}, 4, at=40, lasting=5, call_id="t3", attributes=paid, scope=scope),
+    )
+    doubts_of_owner = [doubt for doubt in run.trajectory.doubts if doubt.name == "uncertain_owner"]
+    assert [at for doubt in doubts_of_owner for at in doubt.calls] == doubted
+
+
 def magentic(name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
     return span(name, number, parent, at, lasting, scope="magentic", **more)
 
