@@ -32,6 +32,10 @@ _SYSTEM: Final = "gen_ai.system"
 _AG2_SCOPE: Final = "openlit.instrumentation.ag2"
 _MESSAGE_TYPE: Final = "gen_ai.agent.message_type"
 _HANDED_OVER_BY: Final = "gen_ai.agent.source"
+_AGNO: Final = "agno"
+_CALL: Final = "tool "
+"""Begins the names of the spans of Agno's calls: steps, as others are."""
+_PARAMETERS: Final = "gen_ai.tool.parameters"
 _ARGS: Final = "function.args"
 _KWARGS: Final = "function.kwargs"
 _NO_ARGS: Final = ("()", None)
@@ -80,6 +84,19 @@ def read_span(span: Span) -> GenAISpan | None:
 
 
 def _read_request(span: Span) -> GenAISpan | None:
+    """Reads a request, or the call of a tool of Agno (1.36): a step, whose span ends well before the tool has run."""
+    get = span.attributes.get
+    if get(_SYSTEM) == _AGNO and span.name.startswith(_CALL) and semconv.TOOL_NAME in span.attributes:
+        genai_span = genai_span_of(span, Role.TOOL, NAME)
+        genai_span.name, genai_span.arguments = name_of(get(semconv.TOOL_NAME)), get(_PARAMETERS)  # a Python repr
+        if genai_span.status != "error":
+            genai_span.status = "unset"
+            genai_span.note(outcome="words")
+        return genai_span
+    return _read_answer(span)
+
+
+def _read_answer(span: Span) -> GenAISpan | None:
     """Reads a request of whose answer something is where only this dialect looks for it, or is missing."""
     calls = _calls_asked_for(span)
     if calls is None and any(
@@ -167,7 +184,7 @@ DIALECT: Final = Dialect(
         _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
         semconv.FINISH_REASONS[0], _STREAMED, _STREAM, _MESSAGE_TYPE, _SYSTEM, semconv.INPUT_MESSAGES,
-        semconv.RESPONSE_ID,
+        semconv.RESPONSE_ID, _PARAMETERS,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

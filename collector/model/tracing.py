@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-Outcome = Literal["", "told", "begun", "asked", "open", "text", "converted", "lossy", "hooked"]
+Outcome = Literal["", "told", "begun", "words", "asked", "open", "text", "converted", "lossy", "hooked"]
 """What is known of how calls ended, where that is more, or less, than their status and the messages say.
 
 TOOL   told       another span or messages tell whether it failed
        begun      likewise: its span ended before it did, and all that it did is elsewhere
+       words      likewise, and the model is told the bare words of what it raised: what reads like no failure may be one
        asked      it was asked for, and holds no result as one that ran does
        open       it holds no result, and it waits if the agent's span does not say that the run ended
        text       nothing but its result says that it failed: a text, where the framework converts results to JSON, as a tool

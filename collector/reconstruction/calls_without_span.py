@@ -90,7 +90,8 @@ def calls_without_span(
             is_open = made.status == "error" or made.is_silent or made.evidence == ONLY_ATTRIBUTES
             _apply_fit(made, request.fit)
             status = history.status(request) if is_open else request.result_status
-            if made.is_silent and status in (None, "ok") and request.model.tracing.outcome == "lossy":
+            is_lossy = made.is_in_words or request.model.tracing.outcome == "lossy"
+            if made.is_silent and status in (None, "ok") and is_lossy:
                 status = "open"  # nor do the messages mark which results are failures
             elif (
                 status is None

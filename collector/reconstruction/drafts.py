@@ -139,6 +139,8 @@ class DraftCall:
     """The tool, as it was offered to the model, takes its arguments."""
     is_silent: bool
     """Its spans do not tell what came of it."""
+    is_in_words: bool
+    """Nor do messages, unless they tell of a failure: its words alone may read like a result."""
     is_contradicted: bool
     """Its span holds other arguments than the model wrote."""
 
@@ -169,7 +171,7 @@ class DraftCall:
         self.step, self.enclosing_id, self.resource, self.response = step, enclosing_id, resource, response
         self.known_by, self.run = known_by, run
         self.doubt, self.evidence, self.refusal, self.fits, self.is_silent = None, "", None, False, False
-        self.is_contradicted = False
+        self.is_in_words = self.is_contradicted = False
 
     def doubt_execution(self, evidence: str) -> None:
         """Doubt that it ran; ``evidence`` is a clause."""

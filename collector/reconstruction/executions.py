@@ -12,7 +12,7 @@ from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, by_start, clock_of, is_broken, is_of_parser
 from scorers.trajectory import Status
 
-_UNTOLD: Final = ("told", "begun")
+_UNTOLD: Final = ("told", "begun", "words")
 """What is noted of a span that does not say whether the call failed."""
 
 
@@ -53,6 +53,7 @@ def merged_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     if len(spans) > 1:
         _fill_in(call, spans[1:])
     call.is_silent = outer.tracing.outcome == "text" or (call.status == "unset" and _are_silent(spans))
+    call.is_in_words = outer.tracing.outcome == "words"
     return call
 
 

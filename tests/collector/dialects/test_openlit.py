@@ -377,3 +377,35 @@ def test_of_the_calls_of_a_model_of_google_one_is_kept_in_javascript(scope: str)
     run = run_of(span("POST", 1, lasting=100), _streamed(2, 1, [], "Oslo", scope), _streamed(3, 20, [], None, scope))
     assert (called(run), "unrecorded_calls" in doubts(run)) == (["get"], True)
     assert doubts(run_of(span("POST", 1, lasting=100), _streamed(2, 1, [], None, scope))) == []
+
+
+def test_what_came_of_a_call_of_agno_is_not_told_by_its_span() -> None:
+    """openlit 1.36.3 under agno 2.3: the span ends well at once, and the model is told the bare words of an error."""
+    agno: dict[str, Any] = {"gen_ai.operation.name": "execute_task", "gen_ai.system": "agno", "gen_ai.tool.name": "pay"}
+    asked = {"gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "c1", "gen_ai.tool.args": '{"n": 1}'}
+    call = {"id": "c1", "function": {"arguments": '{"n": 1}', "name": "pay"}, "type": "function"}
+    messages = [
+        {"role": "user", "content": "pay"},
+        {"role": "assistant", "tool_calls": [call], "content": ""},
+        {"role": "tool", "content": "no stock", "tool_call_id": "c1"},
+    ]
+
+    def request(number: int, at: float, attributes: dict[str, Any], prompt: str) -> Span:
+        about = {"gen_ai.operation.name": "chat", "gen_ai.system": "openai", **attributes}
+        events = [("gen_ai.content.prompt", {"gen_ai.prompt": prompt})]
+        return span("chat gpt-4o", number, 1, at, 5, attributes=about, events=events, scope="openlit.otel.tracing")
+
+    def step(name: str, number: int, at: float, attributes: dict[str, Any]) -> Span:
+        return span(name, number, 1, at, 0.1, attributes=attributes, status=1, scope="openlit.otel.tracing")
+
+    run = run_of(
+        span(
+            "agent shop", 1, lasting=90, attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.system": "agno"}
+        ),
+        request(2, 1, {**asked, "gen_ai.response.finish_reasons": "['tool_calls']"}, "user: pay"),
+        step("tool pay", 3, 10, {**agno, "gen_ai.tool.parameters": "{'n': 1}"}),
+        step("agent run tool unknown_tool", 4, 11, {**agno, "gen_ai.tool.name": "unknown_tool"}),
+        request(5, 20, {"gen_ai.response.finish_reasons": "['stop']"}, f"user: {messages}"),
+    )
+    assert (called(run), run.trajectory.calls[0].status) == (["pay"], "unset")
+    assert doubts(run) == ["unobserved_results"]
