@@ -101,6 +101,9 @@ def test_a_span_of_a_dialect_is_found_by_a_marker_or_by_its_scope(dialect: Diale
                 "operation.name",  # of the Vercel AI SDK before 3.3, whose spans have `ai.result.` or `tool` in other keys
                 "gcp.vertex.agent.invocation_id",  # of ADK for Rust, whose spans have `gen_ai.conversation.id` as well
                 "genkit:type",
+                "koog.node.id",  # and the next: of Koog, whose spans have `gen_ai.conversation.id` as well
+                "koog.strategy.name",
+                "koog.subgraph.id",
                 "langsmith.span.kind",
                 "mastra.span.type",
                 "componentName",  # of Mastra 0.18, whose spans have `mastra.operationId` or the name of a method in other keys
