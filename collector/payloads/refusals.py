@@ -97,6 +97,7 @@ _NAMED: Final = tuple(
         # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK, Koog, Pipecat
         rf"\b(?:tool|function) (?:(?:with (?:the )?name|named|called) )?{_NAME}[`'\"]? {_ABSENT}",
         rf"\b(?:tool|function) not found: {_NAME}",  # Ax
+        rf"^Tool with name {_NAME}[`'\"]? failed to parse arguments due to the error: ",  # Koog
         rf"^Validation failed for tool {_NAME}",  # pi
         # Mastra 0.x
         rf"^Tool validation failed for {_NAME}[`'\"]? Please fix the following errors and try again:",
@@ -198,7 +199,8 @@ _OF_ARGUMENTS: Final = re.compile(
     r"|^Cannot (?:deserialize value|coerce \w{1,20} value|construct instance) |^For input string: \""
     r"|^Character \S is neither a decimal digit number, decimal point, nor \"e\" notation exponential mark\.$"
     # Kotlin: its reflection and its parser of JSON
-    r"|^No argument provided for a required parameter: |^Failed to parse literal '|\brequired for type with serial name '"
+    r"|^No argument provided for a required parameter: |^Failed to parse literal '|^Encountered an unknown key '"
+    r"|\brequired for type with serial name '"
     # Pydantic AI, of which a tool's own model may be the one that does not fit: the error, and what the model is told
     r"|\b\d{1,4} validation errors? for '[^'\s]{1,256}'\n"
     r"|^\d{1,4} validation errors?:\s{1,2}(?:```json\s)?\[\s*\{\s*\"type\": \""

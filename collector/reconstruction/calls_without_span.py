@@ -198,6 +198,8 @@ def _apply_result(call: DraftCall, result: ResultStatus | None, *, is_misfit: bo
         call.settle_refusal(fits=True)
     if result == "refused" and call.status != "ok":
         call.executed = False
+        if call.refusal is not None and call.refusal.is_of_arguments:
+            call.settle_refusal(fits=False)
     elif call.executed and (result == "refused" or (result == "unclear" and not _was_accepted(call))):
         call.doubt_execution("the messages tell of a denial or refusal, its span of an execution")
     elif result == "ok" and call.evidence == ONLY_ATTRIBUTES:

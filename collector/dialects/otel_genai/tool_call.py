@@ -65,6 +65,8 @@ COMPLETION: Final = "tanstack.ai.completion.reason"
 """Of a call that was open when a run of TanStack AI was aborted: also by a hook, in place of the call."""
 _KOOG: Final = "ai.koog"  # the name of its scope, unless the application gives it another
 _KOOG_EVENT: Final = "koog.event.id"
+_HIDDEN: Final = "HIDDEN:"
+"""Begins what Koog writes in place of content."""
 _CHATLAS: Final = "co.posit.python-package.chatlas"
 _UNKNOWN: Final = "Unknown tool."  # chatlas 0.23; a tool that answers so has a description
 _UNREFLECTED: Final = re.compile(
@@ -134,6 +136,9 @@ def read_tool(span: Span) -> GenAISpan:
         genai_span.status, genai_span.refusal = "error", Refusal()
     elif genai_span.refusal is None:
         genai_span.refusal = guardrail_refusal(genai_span.scope, result)
+    # Last: of a call that failed these words tell that it had arguments.
+    if type(genai_span.arguments) is str and genai_span.arguments.startswith(_HIDDEN):
+        genai_span.arguments = None
     return genai_span
 
 
@@ -216,8 +221,8 @@ def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
     elif span.name.startswith(_QUARKUS):
         if genai_span.status == "unset":
             _read_converted(genai_span, span.attributes.get(semconv.TOOL_CALL_RESULT))
-    elif (genai_span.scope == _KOOG or _KOOG_EVENT in span.attributes) and _is_refused_by_koog(span, genai_span.name):
-        genai_span.refusal = Refusal()
+    elif genai_span.scope == _KOOG or _KOOG_EVENT in span.attributes:
+        _read_koog(genai_span, span)
 
 
 def _read_converted(genai_span: GenAISpan, result: object) -> None:
@@ -231,6 +236,15 @@ def _read_converted(genai_span: GenAISpan, result: object) -> None:
         genai_span.note(outcome="converted")
     elif result not in (_VOID, "null") and parse_json(result) is None:
         set_words_of_failure(genai_span, result)
+
+
+def _read_koog(call: GenAISpan, span: Span) -> None:
+    if _is_refused_by_koog(span, call.name):
+        call.refusal = Refusal()
+    elif call.status == "ok" and semconv.TOOL_CALL_RESULT not in span.attributes:
+        # A call that ended has a result, be it hidden. The spans of those that a cancelled run left open end well.
+        call.status = "unset"
+        call.note(outcome="told")
 
 
 def _is_refused_by_koog(span: Span, tool: str | None) -> bool:

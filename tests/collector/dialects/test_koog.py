@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, run_of, span, tool_span
+from tests.builders import agent_span, called, doubts, model_span, run_of, span, tool_span
 
 MISSING = (
     "No argument provided for a required parameter: parameter #3 price of fun Tools.book_flight(kotlin.String, "
@@ -51,6 +51,46 @@ def test_the_steps_of_the_graph_repeat_calls_that_have_spans() -> None:
             "node", 3, 2, attributes={"gen_ai.conversation.id": "a4832baf", **attributes}, scope="shop", status=1
         )
         assert dialects.read_span(step) is IGNORED
+
+
+def test_a_call_without_a_result_was_open_when_its_run_was_cancelled() -> None:
+    attributes = {"gen_ai.provider.name": "koog", "gen_ai.tool.description": "", "koog.event.id": "9a5b"}
+    run = run_of(agent_span(), tool_span("slow", {"what": "a"}, attributes=attributes, scope="shop", status=1))
+    assert (run.trajectory.calls[0].status, doubts(run)) == ("unset", ["unobserved_results"])
+
+
+def test_hidden_arguments_are_not_recorded() -> None:
+    hidden = {"gen_ai.tool.call.arguments": "HIDDEN:non-empty", "gen_ai.tool.call.result": "HIDDEN:non-empty"}
+    ran, failed = (
+        span(f"execute_tool {name}", number, 1, at=20 * number, scope="ai.koog", attributes={
+            "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.description": "", **hidden,
+        }, status=status, message=message)
+        for number, name, status, message in ((2, "search", 1, ""), (3, "pay", 2, "card declined"))
+    )  # fmt: skip
+    run = run_of(agent_span(), ran, failed)
+    assert [(call.name, call.arguments, call.status) for call in run.trajectory.calls] == [
+        ("search", None, "ok"),
+        ("pay", None, "error"),
+    ]
+    assert doubts(run) == []
+
+
+@pytest.mark.parametrize("has_told", [True, False])
+@pytest.mark.parametrize(
+    "words", ["Failed to parse literal '\"cheap\"' as an int value", "Encountered an unknown key 'nope' at element: $"]
+)
+def test_a_call_whose_arguments_could_not_be_parsed_did_not_run_if_the_model_was_told_so(
+    words: str, *, has_told: bool
+) -> None:
+    asked = {"type": "tool_call", "id": "call_1", "name": "book", "arguments": {"nope": "x"}}
+    told = {"type": "tool_call_response", "id": "call_1"}
+    told["result"] = f"Tool with name 'book' failed to parse arguments due to the error: {words}"
+    history = [{"role": "Assistant", "parts": [asked]}, {"role": "tool", "parts": [told]}]
+    failed = tool("book", "Book a flight", number=3, at=20, call_id="call_1", status=2, message=words)
+    asking = model_span([("call_1", "book", {"nope": "x"})], 2, lasting=9)
+    last = model_span((), 4, at=40, lasting=9, input_messages=history if has_told else [])
+    run = run_of(agent_span(), asking, failed, last)
+    assert (called(run), doubts(run)) == ((["(book)"], []) if has_told else (["book"], ["uncertain_execution"]))
 
 
 def test_an_application_may_name_the_scope_of_koogs_spans() -> None:
