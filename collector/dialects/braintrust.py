@@ -6,6 +6,7 @@ run, and of a tool that failed, which its exception tells.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -27,6 +28,18 @@ _STEPS: Final = ("task", "score", "eval", "automation", "facet", "preprocessor")
 _EXCEPTIONS: Final = "dev.langchain4j.exception.Tool"
 """Begins the types with which LangChain4j's executor of tools fails; an AI service unwraps them."""
 _OF_ARGUMENTS: Final = "dev.langchain4j.exception.ToolArgumentsException"  # thrown before the tool is called
+_BEYOND_LIMIT: Final = re.compile(
+    r"Something is wrong, exceeded \d+ (?:tool calling round trips|sequential tool invocations)\b"
+)
+"""An AI service ends with this in place of the calls of an answer."""
+_STACK_TRACE: Final = "exception.stacktrace"
+_MAX_TRACE: Final = 4_000
+"""How much of a stack trace is searched."""
+_UNREFLECTED: Final = re.compile(
+    r"java\.lang\.IllegalArgumentException[^\n]*\n(?:\s+at (?:java\.base/)?(?:jdk\.internal|java\.lang)\.[^\n]+\n)+"
+    r"\s+at dev\.langchain4j\.service\.tool\.DefaultToolExecutor\."
+)
+"""Java's reflection did not call the tool, whose arguments lack a number: LangChain4j before 1.19 does not look at them."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -50,21 +63,23 @@ def _read_tool(span: Span) -> GenAISpan:
 
 
 def _read_untyped(span: Span) -> GenAISpan:
-    raised = [
-        kind
-        for event in span.events[:MAX_EVENTS]
-        if event.name == semconv.EVENT_EXCEPTION
-        and type(kind := event.attributes.get(semconv.EXCEPTION_TYPE)) is str
-        and kind.startswith(_EXCEPTIONS)
-    ]
-    if not raised:
+    raised = [event.attributes for event in span.events[:MAX_EVENTS] if event.name == semconv.EVENT_EXCEPTION]
+    kinds = [kind for one in raised if type(kind := one.get(semconv.EXCEPTION_TYPE)) is str]
+    is_refused = _OF_ARGUMENTS in kinds or any(_is_unreflected(one.get(_STACK_TRACE)) for one in raised)
+    if not is_refused and not any(kind.startswith(_EXCEPTIONS) for kind in kinds):
         genai_span = context_span_of(span, Role.AGENT, NAME)
         genai_span.name = name_of(span.name)
+        if _BEYOND_LIMIT.match(span.status_message) is not None:
+            genai_span.refusal = Refusal(is_of_rest=True)
         return genai_span
     genai_span = _read_tool(span)
-    if _OF_ARGUMENTS in raised:
+    if is_refused:
         genai_span.refusal = Refusal()
     return genai_span
+
+
+def _is_unreflected(trace: object) -> bool:
+    return type(trace) is str and _UNREFLECTED.match(trace, 0, _MAX_TRACE) is not None
 
 
 DIALECT: Final = Dialect(

@@ -96,3 +96,37 @@ def test_steps_are_left_out_and_other_types_are_left_to_others() -> None:
     assert dialects.read_span(braintrust("step", 2, 1, 0, "task")) is IGNORED
     other = dialects.read_span(braintrust("pay", 2, 1, 0, "function", attributes={"input_json": PAY}))
     assert (other is None, other is not None and other.dialect) == (False, "generic")
+
+
+def unreflected(*frames: str) -> Span:
+    """A failed call of LangChain4j 1.14, whose executor leaves it to Java's reflection to find that an argument is missing."""
+    trace = "java.lang.IllegalArgumentException\n" + "".join(f"\tat {frame}\n" for frame in frames)
+    raised = {"exception.type": "java.lang.IllegalArgumentException", "exception.stacktrace": trace}
+    return braintrust("pay", 3, 1, 20, status=2, events=[("exception", raised)])
+
+
+def test_a_call_whose_method_java_could_not_call_did_not_run() -> None:
+    reflection = "java.base/java.lang.reflect.Method.invoke(Method.java:569)"
+    executor = "dev.langchain4j.service.tool.DefaultToolExecutor.execute(DefaultToolExecutor.java:157)"
+    around = [braintrust("chat", 1, 0, 0, lasting=200), answer(2, 1, ("c1", "pay")), answer(4, 40)]
+    run = run_of(*around, unreflected(reflection, executor))
+    assert (called(run), doubts(run)) == (["(pay)"], [])
+    service = unreflected("shop.Assistant.chat(Assistant.java:7)", reflection, executor)
+    assert [run.agent for run in runs_of(*around, service)] == ["chat", "pay"]
+
+
+def test_a_run_beyond_its_limit_made_none_of_the_calls_asked_for_last() -> None:
+    for limit, is_known in (
+        ("tool calling round trips", True),
+        ("sequential tool invocations", True),
+        ("tokens", False),
+    ):
+        words = f"Something is wrong, exceeded 1 {limit} (maxToolCallingRoundTrips)"
+        run = run_of(
+            braintrust("chat", 1, 0, 0, lasting=200, status=2, message=words),
+            answer(2, 1, ("c1", "pay")),
+            tool("pay", 3, 20),
+            answer(4, 40, ("c2", "book")),
+        )
+        assert called(run) == ["pay", "(book)"]
+        assert doubts(run) == ([] if is_known else ["uncertain_execution", "unobserved_results"])
