@@ -197,6 +197,7 @@ _OF_ARGUMENTS: Final = re.compile(
     r"|\bmissing field `\w{1,100}`|\binvalid type: [^\n]{1,200}?, expected "
     # Java: Jackson and the parsers of numbers
     r"|^Cannot (?:deserialize value|coerce \w{1,20} value|construct instance) |^For input string: \""
+    r"|^Unexpected (?:character \('|end-of-input)|^Unrecognized token '"
     r"|^Character \S is neither a decimal digit number, decimal point, nor \"e\" notation exponential mark\.$"
     # Kotlin: its reflection and its parser of JSON
     r"|^No argument provided for a required parameter: |^Failed to parse literal '|^Encountered an unknown key '"

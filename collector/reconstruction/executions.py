@@ -44,7 +44,7 @@ def merged_execution(spans: Sequence[GenAISpan]) -> DraftCall:
             call.executed = refusal is not None and not refusal.is_likely
             call.doubt_execution("its error may be a refusal: of a human, or of arguments that do not fit the tool")
     if call.executed and call.status == "error" and is_broken(text):
-        if is_of_parser(call.error_type):
+        if is_of_parser(call.error_type) or (call.refusal is not None and call.refusal.is_of_arguments):
             call.executed, call.doubt = False, None
         else:
             call.doubt_execution("its arguments are no JSON, which may be why it failed")

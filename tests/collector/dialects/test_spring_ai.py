@@ -202,3 +202,18 @@ def test_a_request_that_offers_no_tool_is_all_there_is() -> None:
     del alone.attributes["spring.ai.model.request.tool.names"]
     run = run_of(alone)
     assert (called(run), doubts(run)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("told", "is_refused"),
+    [
+        ("Unexpected character ('n' (code 110)): was expecting double-quote to start field name", True),
+        ("Unexpected end-of-input in field name", True),
+        ("card declined", False),
+    ],
+)
+def test_a_call_whose_arguments_jackson_could_not_parse_did_not_run(told: str, *, is_refused: bool) -> None:
+    failed = tool(told, **{"spring.ai.tool.call.arguments": "{nojson", "spring.ai.tool.call.id": "c1"})
+    run = run_of(framework("chat_client", "spring_ai chat_client", 2, 0), failed)
+    assert called(run) == (["(pay)"] if is_refused else ["pay"])
+    assert ("uncertain_execution" in doubts(run)) != is_refused
