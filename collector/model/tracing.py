@@ -45,7 +45,7 @@ TOOL   served   a server's span begins the trace: whoever called has its own
        asks     likewise, and nothing names it: what begins meanwhile may be its own
        starts   likewise, and it goes on when the call has ended
 MODEL  memory   it is no request, but stores the conversation so far, or holds all turns of a run
-       loop     likewise, and it made all the calls that it tells of
+       loop     likewise, and it made all the calls that it tells of; of GROUP likewise
        part     it is a piece of an answer, which another may hold whole
        turns    it is perhaps several requests
        some     its answer may lack calls; of AGENT likewise, what it holds of the conversation

@@ -145,6 +145,6 @@ def _memory_of(span: GenAISpan, parent_span_id: bytes, transcript: object) -> Ge
         span.span_id + b"memory", parent_span_id, span.start_ns, span.end_ns, MODEL, span.dialect, span.resource
     )  # fmt: skip
     memory.history, memory.scope = transcript, span.scope
-    memory.note(extent="memory")
+    memory.note(extent=span.tracing.extent if span.role is GROUP and span.tracing.extent else "memory")
     memory.has_output = span.has_output
     return memory

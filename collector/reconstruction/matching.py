@@ -203,9 +203,11 @@ def _was_asked_before(request: RequestedCall, call: DraftCall) -> bool:
 
 def _are_two(call: DraftCall, request: RequestedCall) -> bool:
     """Whether a call that messages tell of is another than the request: they have ids of one provider. So is one that had
-    been made before this one began.
+    been made before this one began, or one that a loop made before or after it.
     """
     if request.made_before is not None and _was_made_before(request.made_before, call):
+        return True
+    if request.model.tracing.extent == "loop" and _was_made_outside(request.model, call):
         return True
     return call.known_by != "span" and None not in (call.id, request.id) and call.id != request.id
 
@@ -215,6 +217,14 @@ def _was_made_before(model: GenAISpan, call: DraftCall) -> bool:
     if model.is_transcript or not 0 < model.start_ns <= model.end_ns < begin_ns(call):
         return False
     return clock_of(call.resource) == clock_of(model.resource)
+
+
+def _was_made_outside(loop: GenAISpan, call: DraftCall) -> bool:
+    """Whether a call was made before or after all of a loop's, by one clock."""
+    if not 0 < loop.start_ns <= loop.end_ns or not 0 < call.start_ns <= call.end_ns:
+        return False
+    is_outside = call.end_ns < loop.start_ns or loop.end_ns < call.start_ns
+    return is_outside and clock_of(call.resource) == clock_of(loop.resource)
 
 
 def _unite_repaired(call: DraftCall, requested: Sequence[RequestedCall]) -> None:

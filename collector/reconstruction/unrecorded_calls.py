@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
 
@@ -100,7 +100,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
 
 
 def _answered_and_silent(
-    run: RunSpans, models: Sequence[GenAISpan], told: Iterable[GenAISpan]
+    run: RunSpans, models: Sequence[GenAISpan], told: Collection[GenAISpan]
 ) -> tuple[list[GenAISpan], list[tuple[GenAISpan, GenAISpan | None]]]:
     """Returns the requests after which something began that has a span, and those after which nothing did and of which
     none of ``told`` tells, each with the next.
@@ -108,6 +108,7 @@ def _answered_and_silent(
     began = sorted(
         [spans[0].start_ns for spans in run.executions]
         + [child.anchor.start_ns for child in run.children if child.anchor is not None]
+        + [one.start_ns for one in told if one.tracing.extent == "loop"]
     )
     answered: list[GenAISpan] = []
     silent: list[tuple[GenAISpan, GenAISpan | None]] = []

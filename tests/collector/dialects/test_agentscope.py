@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from collector.model.span import Span
+from collector.reconstruction.run import Run
 from tests.builders import agent_span, called, doubts, read_tool, run_of, span, tool_span
 
 
@@ -79,3 +81,46 @@ def test_formatting_messages_for_a_model_is_no_call() -> None:
 def test_a_call_without_its_result_may_have_failed(scope: str, status: int) -> None:
     run = run_of(agent_span(), tool_span("pay", {"n": 1}, scope=scope, status=status))
     assert (called(run), doubts(run)) == (["pay"], ["unobserved_results"])
+
+
+def of_java_2(number: int, at: float, tools: str = "", ended: str = "", **more: Any) -> Span:
+    """A span of AgentScope for Java 2.0: of a request, or of the calls of a turn."""
+    if not tools:
+        attributes: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini"}
+        return span("chat gpt-4o-mini", number, 1, at, attributes=attributes, scope="io.agentscope", status=1)
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tools}
+    if ended:
+        attributes["gen_ai.tool.call.id"] = ended
+    return span(f"execute_tool {tools}", number, 1, at, attributes=attributes, scope="io.agentscope", status=1, **more)
+
+
+def run_of_java_2(*spans: Span) -> Run:
+    return run_of(agent_span("shop", scope="io.agentscope", status=1), of_java_2(2, 1), *spans)
+
+
+def test_a_span_of_java_2_is_of_all_calls_of_a_turn() -> None:
+    run = run_of_java_2(
+        of_java_2(3, 20, "search, search, book", "call_2,call_1,call_3"),
+        of_java_2(4, 40),
+        of_java_2(5, 60, "search", "call_4"),
+        of_java_2(6, 80),
+    )
+    assert (called(run), doubts(run)) == (["search", "search", "book", "search"], ["unobserved_results"])
+    assert [call.step for call in run.trajectory.calls] == [0, 0, 0, 1]
+
+
+def test_a_call_of_java_2_does_not_say_whether_it_failed() -> None:
+    run = run_of_java_2(of_java_2(3, 20, "pay", "call_1"), of_java_2(4, 40))
+    assert ([call.status for call in run.trajectory.calls], doubts(run)) == (["unset"], ["unobserved_results"])
+
+
+@pytest.mark.parametrize(("tools", "ended"), [("pay", ""), ("pay, book", ""), ("pay, book", "call_2")])
+def test_a_call_of_java_2_without_an_id_waits_for_a_human(tools: str, ended: str) -> None:
+    run = run_of_java_2(of_java_2(3, 20, tools, ended))
+    assert {"other_traces", "uncertain_execution"} <= set(doubts(run))
+    assert not any(call.executed for call in run.trajectory.calls)
+
+
+def test_a_run_of_java_2_without_calls() -> None:
+    run = run_of_java_2()
+    assert (run.agent, called(run), doubts(run)) == ("shop", [], [])
