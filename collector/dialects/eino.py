@@ -6,6 +6,7 @@ only where it has none, the whole message with the calls that it asks for.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from collector.model import semconv
@@ -19,6 +20,7 @@ NAME: Final = "eino"
 
 _SCOPE: Final = "github.com/cloudwego/eino-ext/callbacks/apmplus"
 _COMPONENT: Final = "runinfo.component"
+_TOOLS_NODE: Final = "ToolsNode"
 _COMPONENT_NAME: Final = "runinfo.name"
 _KIND: Final = "gen_ai.span.kind"
 _GIVEN: Final = "gen_ai.prompt.0.content"
@@ -26,6 +28,8 @@ _ANSWER: Final = "gen_ai.completion.0.content"
 _USER_INPUT: Final = "gen_ai.input"
 _OUTPUT: Final = "gen_ai.output"
 _SESSION: Final = "gen_ai.session.id"
+_RESUMED: Final = re.compile(r'\[?(?:null\]?$|\{"Messages":null,)')
+"""What an agent is given that goes on once a human has answered; streamed, it is in a list."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -49,9 +53,13 @@ def _read_tool(span: Span) -> GenAISpan:
 
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
-    genai_span = context_span_of(span, Role.AGENT, NAME, get(_USER_INPUT), name_of(get(_SESSION)))
+    given = get(_USER_INPUT)
+    genai_span = context_span_of(span, Role.AGENT, NAME, given, name_of(get(_SESSION)))
     genai_span.name = name_of(get(_COMPONENT_NAME))
     genai_span.note(traced_calls="all")
+    # Until 0.6 what goes on once a human has answered are traces of their own, one of the tools alone.
+    if get(_COMPONENT) == _TOOLS_NODE or (type(given) is str and _RESUMED.match(given) is not None):
+        genai_span.note(extent="apart")
     return genai_span
 
 

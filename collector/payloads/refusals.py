@@ -222,6 +222,8 @@ _OF_ANY_FAILURE: Final = re.compile(
 _INTERRUPT: Final = re.compile(
     r"(?:langgraph\.errors\.)?GraphInterrupt(?:\(|: \[|$)|\(Interrupt\("
     r"|\[\n  \{\n    \"id\": \"[0-9a-f]{32}\""  # LangGraph for JavaScript: what the human is asked
+    # Eino, 0.7 and before
+    r"|(?:\[\w{1,40}\] failed to invoke tool, toolName=[^,\n]{1,256}, err=)?interrupt (?:signal: ID=|and rerun\b)"
 )
 _OPENAI_AGENTS: Final = re.compile(r"openai[_-]agents")
 """In the names of all scopes of instrumentations of the OpenAI Agents SDK."""
@@ -247,7 +249,7 @@ def guardrail_refusal(scope: str, output: object) -> Refusal | None:
 
 
 def is_interrupt(error: str) -> bool:
-    """Whether it is the error with which LangGraph ends a call to wait for a human: the tool runs anew with the answer."""
+    """Whether it is the error with which LangGraph or Eino ends a call to wait for a human: it runs anew with the answer."""
     return _INTERRUPT.match(error) is not None
 
 

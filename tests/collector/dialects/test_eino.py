@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
@@ -48,6 +50,11 @@ def answering(number: int, at: float) -> Span:
     return eino("ChatModel", "ChatModel", number, 1, at, gen_ai=answer)
 
 
+def agent(given: str, **more: Any) -> Span:
+    """An agent of Eino's ADK; streamed, its input is a list."""
+    return eino("Chain", "helper", 1, 0, lasting=100, gen_ai={"input": given}, **more)
+
+
 def tool(number: int = 4, at: float = 20, **more: Any) -> Span:
     return eino("Tool", "pay", number, 3, at, gen_ai={"prompt.0.content": json.dumps('{"order": 7}')}, **more)
 
@@ -73,3 +80,33 @@ def test_arguments_that_its_function_cannot_take() -> None:
     tools = eino("ToolsNode", "Tools", 3, 1, 20, status=2, message=why)
     run = run_of(graph(status=2, message=why), asking(2, 5, PAY), tools, tool(status=2, message=why))
     assert called(run) == ["(pay)"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "[LocalFunc] failed to invoke tool, toolName=pay, err=interrupt signal: ID=268d17aa, Addr=agent:helper, Info=interrupt",
+        "[LocalFunc] failed to invoke tool, toolName=pay, err=interrupt and rerun: approve?",  # 0.6
+        "interrupt signal: ID=268d17aa, Addr=agent:helper;tool:pay:c1, Info=interrupt info: Info=agent tool interrupt",
+    ],
+)
+def test_a_tool_that_interrupts_waits_for_a_human(words: str) -> None:
+    given = agent('{"Messages":[{"role":"user","content":"pay order 7"}],"EnableStreaming":false}', status=2)
+    run = run_of(
+        given, asking(2, 5, PAY), eino("ToolsNode", "ToolNode", 3, 1, 20, status=2), tool(status=2, message=words)
+    )
+    assert (called(run), doubts(run)) == (["(pay)"], ["other_traces", "uncertain_execution"])
+
+
+@pytest.mark.parametrize(
+    "goes_on",
+    [
+        agent('{"Messages":null,"EnableStreaming":false}'),
+        agent('[{"Messages":null,"EnableStreaming":true}]'),
+        eino("ToolsNode", "ToolNode", 1, 0, lasting=100, gen_ai={"input": json.dumps({"tool_calls": [PAY]})}),  # 0.6
+        eino("Graph", "ReAct", 1, 0, lasting=100, gen_ai={"input": "null"}),
+    ],
+)
+def test_what_goes_on_after_a_humans_answer_is_part_of_a_run(goes_on: Span) -> None:
+    run = run_of(goes_on, eino("Tool", "pay", 4, 1, 20, gen_ai={"prompt.0.content": json.dumps('{"order": 7}')}))
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
