@@ -20,7 +20,6 @@ NAME: Final = "eino"
 
 _SCOPE: Final = "github.com/cloudwego/eino-ext/callbacks/apmplus"
 _COMPONENT: Final = "runinfo.component"
-_TOOLS_NODE: Final = "ToolsNode"
 _COMPONENT_NAME: Final = "runinfo.name"
 _KIND: Final = "gen_ai.span.kind"
 _GIVEN: Final = "gen_ai.prompt.0.content"
@@ -28,18 +27,22 @@ _ANSWER: Final = "gen_ai.completion.0.content"
 _USER_INPUT: Final = "gen_ai.input"
 _OUTPUT: Final = "gen_ai.output"
 _SESSION: Final = "gen_ai.session.id"
-_RESUMED: Final = re.compile(r'\[?(?:null\]?$|\{"Messages":null,)')
-"""What an agent is given that goes on once a human has answered; streamed, it is in a list."""
+_OF_AGENT: Final = re.compile(r'\[?\{"Messages":(.*),"EnableStreaming":', re.DOTALL)
+"""What an agent of Eino's ADK is given; streamed, it is in a list. Other chains and graphs, and that inside it, are given
+the messages themselves."""
+_NOTHING: Final = "null"
+"""What is given to what goes on once a human has answered."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """Classifies the span by its component; the outermost of any other kind is the agent's run."""
+    """Classifies the span by its component: the outermost of any other kind is the agent's run, as is an agent in a tool."""
     component = span.attributes.get(_COMPONENT)
     if component == "Tool":
         return _read_tool(span)
     if component == "ChatModel":
         return model_span_of(span, NAME, span.attributes.get(_ANSWER), None)
-    return _read_agent(span) if span.attributes.get(_KIND) == "workflow" else IGNORED
+    is_outermost = span.attributes.get(_KIND) == "workflow"
+    return _read_agent(span, is_outermost) if is_outermost or component == "Chain" else IGNORED
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -51,14 +54,19 @@ def _read_tool(span: Span) -> GenAISpan:
     return genai_span
 
 
-def _read_agent(span: Span) -> GenAISpan:
+def _read_agent(span: Span, is_outermost: bool) -> GenAISpan:
     get = span.attributes.get
-    given = get(_USER_INPUT)
+    given = get(_USER_INPUT if is_outermost else _GIVEN)
+    of_agent = _OF_AGENT.match(given) if type(given) is str else None
+    if of_agent is not None:
+        given = of_agent[1]
+    elif not is_outermost:
+        return IGNORED
     genai_span = context_span_of(span, Role.AGENT, NAME, given, name_of(get(_SESSION)))
     genai_span.name = name_of(get(_COMPONENT_NAME))
     genai_span.note(traced_calls="all")
     # Until 0.6 what goes on once a human has answered are traces of their own, one of the tools alone.
-    if get(_COMPONENT) == _TOOLS_NODE or (type(given) is str and _RESUMED.match(given) is not None):
+    if given == _NOTHING or get(_COMPONENT) == "ToolsNode":
         genai_span.note(extent="apart")
     return genai_span
 

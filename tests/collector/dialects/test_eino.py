@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, doubts, read_tool, run_of, span
+from tests.builders import called, doubts, read_tool, run_of, runs_of, span
 
 SCOPE = "github.com/cloudwego/eino-ext/callbacks/apmplus"
 PAY = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"order": 7}'}}
@@ -33,12 +33,12 @@ def graph(**more: Any) -> Span:
     return eino("Graph", "ReActAgent", 1, 0, lasting=100, gen_ai={"input": "pay order 7"}, **more)
 
 
-def asking(number: int, at: float, *calls: Any) -> Span:
+def asking(number: int, at: float, *calls: Any, parent: int = 1) -> Span:
     message = {"role": "assistant", "content": "", "tool_calls": calls}
-    return eino("ChatModel", "ChatModel", number, 1, at, gen_ai={"completion.0.content": json.dumps([message])})
+    return eino("ChatModel", "ChatModel", number, parent, at, gen_ai={"completion.0.content": json.dumps([message])})
 
 
-def answering(number: int, at: float) -> Span:
+def answering(number: int, at: float, parent: int = 1) -> Span:
     answer = {
         "prompt.0.role": "user",
         "prompt.0.content": "pay order 7",
@@ -47,7 +47,7 @@ def answering(number: int, at: float) -> Span:
         "completion.0.role": "assistant",
         "completion.0.content": "Done.",
     }
-    return eino("ChatModel", "ChatModel", number, 1, at, gen_ai=answer)
+    return eino("ChatModel", "ChatModel", number, parent, at, gen_ai=answer)
 
 
 def agent(given: str, **more: Any) -> Span:
@@ -110,3 +110,26 @@ def test_a_tool_that_interrupts_waits_for_a_human(words: str) -> None:
 def test_what_goes_on_after_a_humans_answer_is_part_of_a_run(goes_on: Span) -> None:
     run = run_of(goes_on, eino("Tool", "pay", 4, 1, 20, gen_ai={"prompt.0.content": json.dumps('{"order": 7}')}))
     assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
+def test_an_agent_inside_a_tool_has_a_run() -> None:
+    """Eino's ADK: a chain of its name, around a graph that is none."""
+    given = '{"Messages":[{"role":"user","content":"the price of order 7"}],"EnableStreaming":false}'
+    price = {"id": "c0", "type": "function", "function": {"name": "researcher", "arguments": "{}"}}
+    pay = eino("Tool", "pay", 8, 6, 30, gen_ai={"prompt.0.content": json.dumps('{"order": 7}')})
+    outer, inner = runs_of(
+        agent('{"Messages":[{"role":"user","content":"pay order 7"}],"EnableStreaming":false}'),
+        asking(2, 5, price),
+        eino("Tool", "researcher", 4, 1, 20, lasting=50, gen_ai={"prompt.0.content": json.dumps("{}")}),
+        eino("Chain", "researcher", 5, 4, 21, lasting=48, gen_ai={"prompt.0.content": given}),
+        eino("Graph", "ReAct", 6, 5, 22, lasting=46, gen_ai={"prompt.0.content": "the price of order 7"}),
+        asking(7, 23, PAY, parent=6),
+        pay,
+        answering(9, 60, parent=6),
+        answering(10, 80),
+    )
+    assert [(run.agent, called(run), doubts(run)) for run in (outer, inner)] == [
+        ("helper", ["researcher"], []),
+        ("researcher", ["pay"], []),
+    ]
+    assert inner.user_input == "the price of order 7"
