@@ -51,6 +51,7 @@ from collector.dialects import (
     pydantic_ai,
     spring_ai,
     timbal,
+    trpc_agent,
     trulens,
     voltagent,
 )
@@ -84,6 +85,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     netra.DIALECT,  # its requests look like OpenLLMetry's
     openllmetry.DIALECT,
     google_adk.DIALECT,
+    trpc_agent.DIALECT,
     adk_rust.DIALECT,
     pydantic_ai.DIALECT,
     logfire.DIALECT,

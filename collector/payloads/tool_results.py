@@ -87,6 +87,7 @@ class ToolResult(NamedTuple):
 _FAILURE: Final = re.compile(
     r"(?i)\W*(?:an (?=error occurred))?(?:\w+(?:Error|Exception)|error|exception|traceback)\b"
     r"|\W?I encountered an error\b"  # CrewAI
+    r"|tool execution (?:error|panic): "  # tRPC-Agent-Go, of calls made at once
     r"|\W?The function `[^`\s]{1,120}` failed and returned no result\."  # Pipecat
 )
 _PERHAPS_FAILURE: Final = re.compile(r"(?i)\W*failed(?::| to\b)")
@@ -102,7 +103,7 @@ _HINTS: Final = re2.compile("|".join(map(re2.escape, (
     "required for type", "required parameter", "issing argument for", "issing field `", "could not be converted to",
     "o argument provided", "required propert", "requires approval", ", received ", "alformed", "issing arg", "issing param",
     "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
-    "not a JSON object",
+    "not a JSON object", "xecution panic",
     "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
     "not exposed", "hitl_", "Do not call ", "Do not make ", "reusing the same", "not a valid key",
     "blocked by hook", "usage limit", _ANSWERED, "tion limit", "USER INTERRUPTED", "n Rejected]",

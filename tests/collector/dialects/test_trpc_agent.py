@@ -1,0 +1,83 @@
+"""tRPC-Agent-Go's spans, as its own telemetry writes them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import agent_span, called, doubts, model_span, run_of, span
+
+SCOPE = "trpc.agent.go"
+
+
+def asking(name: str) -> Span:
+    """A request that offers `pay`, and asks for a tool."""
+    pay = {"name": "pay", "inputSchema": {"type": "object", "properties": {"x": {"type": "integer"}}}}
+    offered = {"gen_ai.request.tool.definitions": json.dumps([pay])}
+    return model_span([("c1", name, {"x": 1})], 2, at=1, lasting=30, attributes=offered, scope=SCOPE)
+
+
+def answering(name: str, told: str) -> Span:
+    call = {"type": "function", "function": {"name": name, "arguments": '{"x": 1}'}, "id": "c1"}
+    result = {"role": "tool", "content": told, "tool_call_id": "c1"}
+    messages = [{"role": "user", "content": "pay"}, {"role": "assistant", "tool_calls": [call]}, result]
+    done = [{"index": 0, "message": {"role": "assistant", "content": "Done."}, "finish_reason": "stop"}]
+    attributes = {"gen_ai.input.messages": json.dumps(messages), "gen_ai.output.messages": json.dumps(done)}
+    return span("chat m", 9, 1, 50, attributes={"gen_ai.operation.name": "chat", **attributes}, scope=SCOPE)
+
+
+def bare(name: str = "pay", number: int = 4, at: float = 10, **more: Any) -> Span:
+    """The span of a call that failed beside others, or panicked."""
+    return span(f"execute_tool {name}", number, 1, at, attributes={}, scope=SCOPE, **more)
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "expected"),
+    [
+        ("pay", "tool execution error: Error: callable tool execution failed: the database is down", ["pay"]),
+        ("pay", "tool execution panic: oh no", ["pay"]),
+        ("drop", "tool execution error: executeToolCall: Error: tool not found", ["(drop)"]),
+    ],
+)
+def test_a_call_whose_span_has_only_a_name_failed(name: str, told: str, expected: list[str]) -> None:
+    run = run_of(agent_span(scope=SCOPE), asking(name), bare(name), answering(name, told))
+    assert (called(run), doubts(run), run.trajectory.calls[0].status) == (expected, [], "error")
+
+
+def test_where_no_content_is_recorded_such_a_call_may_have_been_refused() -> None:
+    run = run_of(agent_span(scope=SCOPE), bare())
+    assert (called(run), doubts(run), run.trajectory.calls[0].status) == (["pay"], ["uncertain_execution"], "error")
+
+
+def test_a_panic() -> None:
+    raised = ("exception", {"exception.type": ".string", "exception.message": "oh no"})
+    run = run_of(agent_span(scope=SCOPE), bare(events=[raised]))
+    assert (called(run), doubts(run), run.trajectory.calls[0].status) == (["pay"], [], "error")
+
+
+def test_a_tool_that_does_not_exist() -> None:
+    words = "executeToolCall: Error: tool not found"
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "<not found>",
+        "gen_ai.tool.call.arguments": '{"x": 1}',
+        "error.type": "_OTHER",
+    }
+    missing = span("execute_tool drop", 4, 1, 10, attributes=attributes, scope=SCOPE, status=2, message=words)
+    run = run_of(agent_span(scope=SCOPE), asking("drop"), missing, answering("drop", words))
+    assert (called(run), doubts(run), run.trajectory.calls[0].arguments) == (["(drop)"], [], {"x": 1})
+
+
+def test_the_results_of_calls_made_at_once_are_no_call() -> None:
+    merged = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "(merged tools)"}
+    joined = span("execute_tool (merged tools)", 6, 1, 25, attributes=merged, scope=SCOPE)
+    assert called(run_of(agent_span(scope=SCOPE), bare(), joined)) == ["pay"]
+
+
+def test_a_run_that_ended_at_its_limit_made_none_of_the_calls_asked_for_last() -> None:
+    ended = agent_span(scope=SCOPE, status=2, message="max tool iterations (2) exceeded")
+    run = run_of(ended, asking("pay"))
+    assert (run.agent, called(run), doubts(run)) == ("helper", ["(pay)"], [])
