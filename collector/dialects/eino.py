@@ -14,6 +14,7 @@ from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, genai_span_of, model_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
+from collector.payloads.refusals import MAX_CHARS, Refusal
 from collector.payloads.values import name_of
 
 NAME: Final = "eino"
@@ -30,6 +31,8 @@ _SESSION: Final = "gen_ai.session.id"
 _OF_AGENT: Final = re.compile(r'\[?\{"Messages":(.*),"EnableStreaming":', re.DOTALL)
 """What an agent of Eino's ADK is given; streamed, it is in a list. Other chains and graphs, and that inside it, are given
 the messages themselves."""
+_ENDED: Final = re.compile(r"\bexceeds max steps\b|\btool \S{1,256} not found in toolsNode indexes\b")
+"""With this a run ends in place of all calls of its last answer: one of a tool that does not exist keeps the others from it."""
 _NOTHING: Final = "null"
 """What is given to what goes on once a human has answered."""
 
@@ -68,6 +71,8 @@ def _read_agent(span: Span, is_outermost: bool) -> GenAISpan:
     # Until 0.6 what goes on once a human has answered are traces of their own, one of the tools alone.
     if given == _NOTHING or get(_COMPONENT) == "ToolsNode":
         genai_span.note(extent="apart")
+    if _ENDED.search(span.status_message, 0, MAX_CHARS) is not None:
+        genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
 
 

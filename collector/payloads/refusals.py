@@ -76,7 +76,7 @@ _UNNAMED: Final = re.compile(
         r"^\s*I tried reusing the same input, I must stop using this action input\b",  # CrewAI
         r"^Error: the Action Input is not a valid key, value dictionary\.",
         r"^(?:Error: )?Failed to parse tool arguments as JSON: ",
-        r"^\[LocalFunc\] failed to unmarshal arguments in json",  # Eino
+        r"^\[\w{0,20}Local(?:Stream)?Func\] failed to unmarshal arguments\b",  # Eino
         # DSPy, which compares the arguments with the tool's before it calls it; the model is told with a traceback
         r"(?:^|\bValueError: )Arg \S{1,256} is not in the tool's args\.\s*$",
         r"(?:^|\bValueError: )Arg \S{1,256} is invalid: [^\n]{1,1000} is not (?:of type '|one of \[|valid under )",

@@ -75,11 +75,27 @@ def test_steps_of_a_graph_are_none_of_its_runs() -> None:
     assert dialects.read_span(eino("Graph", "ReAct", 2, 1)) is IGNORED
 
 
-def test_arguments_that_its_function_cannot_take() -> None:
-    why = "[LocalFunc] failed to unmarshal arguments in json, toolName=pay, err=mismatch type float64 with value string"
+@pytest.mark.parametrize("kind", ["LocalFunc", "LocalStreamFunc", "EnhancedLocalFunc", "EnhancedLocalStreamFunc"])
+def test_arguments_that_its_function_cannot_take(kind: str) -> None:
+    why = f"[{kind}] failed to unmarshal arguments in json, toolName=pay, err=mismatch type float64 with value string"
     tools = eino("ToolsNode", "Tools", 3, 1, 20, status=2, message=why)
     run = run_of(graph(status=2, message=why), asking(2, 5, PAY), tools, tool(status=2, message=why))
     assert called(run) == ["(pay)"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "[NodeRunError] tool drop not found in toolsNode indexes\n------------------------\nnode path: [tools]",
+        "[GraphRunError] exceeds max steps",
+    ],
+)
+def test_a_run_that_ended_in_place_of_its_last_calls(words: str) -> None:
+    again = PAY | {"id": "c2"}
+    drop = {"id": "c3", "type": "function", "function": {"name": "drop", "arguments": "{}"}}
+    ended = graph(status=2, message=words)
+    run = run_of(ended, asking(2, 5, PAY), eino("ToolsNode", "Tools", 3, 1, 20), tool(), asking(5, 40, again, drop))
+    assert (called(run), doubts(run)) == (["pay", "(pay)", "(drop)"], [])
 
 
 @pytest.mark.parametrize(
