@@ -24,8 +24,8 @@ _INPUT: Final = "genkit:input"
 _OUTPUT: Final = "genkit:output"
 _STATE: Final = "genkit:state"
 _INTERRUPT: Final = "genkit:metadata:interrupt"
-_INTERRUPT_ERROR: Final = "ToolInterruptError"
-"""The type of error of an interrupt that tells nothing, such as that of `defineInterrupt`."""
+_INTERRUPT_ERRORS: Final = ("ToolInterruptError", "*ai.toolInterruptError")
+"""The type of error of an interrupt: in JavaScript of one that tells nothing, such as that of `defineInterrupt`, and in Go."""
 _ZOD: Final = "ZodError"
 """The type of error of a tool that did not understand what it fetched: Genkit checks arguments in other words."""
 _SESSION: Final = "genkit:sessionId"
@@ -77,8 +77,8 @@ def _read_tool(span: Span) -> GenAISpan:
     if genai_span.error_type == _ZOD:
         genai_span.refusal = None
     # It waits for an answer, and is restarted in a span of its own or answered for.
-    if _INTERRUPT in span.attributes or genai_span.error_type == _INTERRUPT_ERROR:
-        genai_span.refusal = Refusal()
+    if _INTERRUPT in span.attributes or genai_span.error_type in _INTERRUPT_ERRORS:
+        genai_span.refusal, genai_span.is_pending = Refusal(), True
     return genai_span
 
 

@@ -51,6 +51,7 @@ _BLOCKED: Final = re.compile(
 )
 """Words of what a callback before the tool answers in its place, as in ADK's documentation: the tool's span has them as its
 result. A tool may say so, too."""
+_WAITS: Final = "This tool call requires confirmation, please approve or reject"
 _ENDS_RUN: Final = ("exit_loop", "transfer_to_agent", "set_model_response")
 """ADK's own functions, after which it may not ask the model again."""
 _RETURNS_AT_ONCE: Final = ("LongRunningFunctionTool", "AgentTool")
@@ -87,6 +88,7 @@ def _read_tool(span: Span) -> GenAISpan:
             doubt_failure(genai_span)
     elif outcome not in ("ok", "open"):
         genai_span.status, genai_span.refusal = "error", genai_span.refusal or told.refusal
+        genai_span.is_pending = genai_span.is_pending or (type(answer) is str and _WAITS in answer[:MAX_DENIAL])
     elif outcome == "open":
         doubt_outcome(genai_span)
     if get(semconv.TOOL_DESCRIPTION) == _UNKNOWN_TOOL:

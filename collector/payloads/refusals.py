@@ -225,6 +225,8 @@ _INTERRUPT: Final = re.compile(
     r"|\[\n  \{\n    \"id\": \"[0-9a-f]{32}\""  # LangGraph for JavaScript: what the human is asked
     # Eino, 0.7 and before
     r"|(?:\[\w{1,40}\] failed to invoke tool, toolName=[^,\n]{1,256}, err=)?interrupt (?:signal: ID=|and rerun\b)"
+    # Google ADK for Go
+    r"|error tool \"[^\"\n]{1,256}\" requires confirmation, please approve or reject\b"
 )
 _OPENAI_AGENTS: Final = re.compile(r"openai[_-]agents")
 """In the names of all scopes of instrumentations of the OpenAI Agents SDK."""
@@ -250,7 +252,7 @@ def guardrail_refusal(scope: str, output: object) -> Refusal | None:
 
 
 def is_interrupt(error: str) -> bool:
-    """Whether it is the error with which LangGraph or Eino ends a call to wait for a human: it runs anew with the answer."""
+    """Whether it is the error with which a framework ends a call to wait for a human: it runs anew with the answer."""
     return _INTERRUPT.match(error) is not None
 
 

@@ -300,9 +300,11 @@ def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[G
     went_on_ns = max([model.start_ns for model in models if model.has_output], default=0) if pending else 0
     for call in calls if pending or awaited is not None else ():
         is_awaited = call.id is not None and call.id == awaited
-        if not call.executed or not (is_awaited or call.span_id in pending):
+        if not (is_awaited or call.span_id in pending):
             continue
-        if pending.get(call.span_id or b"") == "asked":
+        if not call.executed:  # its span says so
+            run.is_continued |= call.span_id in pending and call.start_ns > models[-1].start_ns
+        elif pending.get(call.span_id or b"") == "asked":
             call.executed = False
             if call.start_ns >= went_on_ns:
                 call.doubt_execution("its span holds no result, and the model did not go on")

@@ -108,6 +108,25 @@ def test_a_tool_that_interrupts_waits_for_an_answer(told: dict[str, str], events
     assert (called(run), doubts(run)) == (["(get)", "get"], [])
 
 
+ASKS = "tool execution interrupted: \n\n" + json.dumps({"ask": "May I? " * 80}, indent=2)  # Go
+
+
+@pytest.mark.parametrize(
+    ("raised", "message"),
+    [({"exception.type": "*ai.toolInterruptError", "exception.message": ASKS}, ASKS), (RAISED[1], "")],
+)
+def test_a_run_that_ends_with_an_interrupt_goes_on_in_another_trace(raised: dict[str, str], message: str) -> None:
+    call = {"toolRequest": {"name": "get", "ref": "c1", "input": {"city": "Oslo"}}}
+    answer = {"genkit:output": json.dumps({"message": {"role": "model", "content": [call]}})}
+    waits = {"genkit:input": '{"city": "Oslo"}', "genkit:state": "error"}
+    run = run_of(
+        genkit("flow", "travelFlow", 1, lasting=100),
+        genkit("model", "gpt", 2, 1, 1, attributes=answer),
+        genkit("tool.v2", "get", 3, 1, 20, attributes=waits, events=[("exception", raised)], status=2, message=message),
+    )
+    assert (called(run), doubts(run)) == (["(get)"], ["other_traces"])
+
+
 def test_a_call_is_not_requested_twice_where_the_providers_answer_is_there_as_well() -> None:
     """Genkit for Go: each call has an id of Genkit's in the message, and none in what the provider sent."""
     sent = {"candidates": [{"content": {"parts": [{"functionCall": {"name": "list"}}], "role": "model"}}]}

@@ -179,6 +179,32 @@ def test_without_content_a_call_that_ends_the_run_may_wait_for_a_confirmation(
     assert (called(answered), doubts(answered)) == ([tool], [one for one in expected if one == "unobserved_results"])
 
 
+@pytest.mark.parametrize(
+    ("told", "more"),
+    [
+        ("This tool call requires confirmation, please approve or reject.", {}),
+        (
+            'error tool "pay" requires confirmation, please approve or reject',  # Go
+            {"status": 2, "message": 'error tool "pay" requires confirmation, please approve or reject'},
+        ),
+    ],
+)
+def test_a_run_that_ends_with_a_call_that_waits_for_a_confirmation_goes_on_in_another_trace(
+    told: str, more: dict[str, Any]
+) -> None:
+    content = {f"{ADK}.tool_call_args": '{"order": 7}', f"{ADK}.tool_response": json.dumps({"error": told})}
+    request = {"gen_ai.operation.name": "generate_content"}
+    spans = [
+        adk("invoke_agent till", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}),
+        adk("generate_content gemini-2.5-pro", 2, 1, 1, 5, attributes=request),
+        adk("execute_tool pay", 3, 1, 10, attributes={**TOOL, **content}, **more),
+    ]
+    waits = run_of(*spans)
+    assert (called(waits), doubts(waits)) == (["(pay)"], ["other_traces"])
+    went_on = run_of(*spans, adk("generate_content gemini-2.5-pro", 4, 1, 30, 5, attributes=request))
+    assert (called(went_on), doubts(went_on)) == (["(pay)"], [])
+
+
 @pytest.mark.parametrize(("tool", "is_open"), [("pay", True), ("transfer_to_agent", False)])
 def test_without_content_nothing_tells_that_a_callback_answered_for_a_tool_that_raised(
     tool: str, is_open: bool
