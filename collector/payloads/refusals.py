@@ -68,7 +68,7 @@ _UNNAMED: Final = re.compile(
         r"^(?:Error: )?The requested tool does not exist or is not available\b",  # Agno
         r"^validating \"arguments\": ",  # MCP's Go SDK
         r"^(?:tool execution error: )?executeToolCall: Error: tool not found\b",  # tRPC-Agent-Go
-        r"^failed to parse tool arguments: ",  # rig
+        r"^failed to parse (?:agent )?tool arguments: ",  # rig
         r"^Tool not executed because another tool call in the same assistant turn was invalid\.$",
         r"\bInvalidToolInputError: Invalid JSON input for tool\b",  # OpenAI Agents for JavaScript, if they do not fit either
         r"(?:^|\")ToolInputGuardrailTripwireTriggered: ",  # there, too: for a call inside, other words come first

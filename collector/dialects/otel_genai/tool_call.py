@@ -58,6 +58,7 @@ _BEYOND_LIMIT: Final = ("agent_framework", "ToolException")
 _OUTCOME: Final = "gen_ai.tool.call.outcome"
 """The key of the outcome in rig: its spans have no status."""
 _OUTCOME_ERROR: Final = "gen_ai.tool.error.type"
+_TARGET, _OF_RIG = "target", "rig_agent::"
 _NOT_RUN: Final = ("skipped", "denied")
 _PERHAPS_NOT_RUN: Final = ("not_found", "permission_denied", "cancelled")
 """Errors in rig that a tool may have had, or rig before it ran the tool."""
@@ -94,8 +95,8 @@ _ERRORS: Final = (
 _SUCCESS: Final = ("success", "tool.success", "gen_ai.tool.success")
 ATTRIBUTES: Final = (
     semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION, *_STRANDS_STATUS,
-    _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, _CREW, _SAMPLED, COMPLETION, *_ARGUMENTS, RETURNED, *_ERRORS,
-    *_SUCCESS,
+    _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TARGET, _TOOL_NAME, _KOOG_EVENT, _CREW, _SAMPLED, COMPLETION, *_ARGUMENTS, RETURNED,
+    *_ERRORS, *_SUCCESS,
 )  # fmt: skip
 """What is read of a call beside what all spans have."""
 
@@ -213,6 +214,8 @@ def _words_of_error(attributes: Mapping[str, Any]) -> str | None:
 def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
     if _OUTCOME in span.attributes:
         _read_outcome(genai_span, span.attributes)
+    elif _ended_without_outcome(span):
+        genai_span.note(outcome="told", extent="nested")
     elif COMPLETION in span.attributes:
         genai_span.refusal = Refusal(is_sure=False)
     elif genai_span.scope == _CHATLAS:
@@ -253,6 +256,12 @@ def _is_refused_by_koog(span: Span, tool: str | None) -> bool:
         return True
     missing = _UNREFLECTED.match(span.status_message)
     return missing is not None and missing[1] == tool
+
+
+def _ended_without_outcome(span: Span) -> bool:
+    """Whether it is of a call in rig that was cancelled with its run, or panicked: what becomes of any other is written."""
+    target = span.attributes.get(_TARGET)
+    return type(target) is str and target.startswith(_OF_RIG) and semconv.TOOL_NAME in span.attributes
 
 
 def _read_outcome(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from collector.model.span import Span
 from tests.builders import agent_span, called, doubts, model_span, read_tool, result, run_of, runs_of, span, tool_span
 
+RIG = {"target": "rig_agent::agent::telemetry"}
 PARSED = "failed to parse tool arguments: missing field `price` at line 1 column 81"
 
 
@@ -46,8 +47,9 @@ def test_a_call_that_a_hook_stopped_did_not_run(outcome: str) -> None:
     assert (called(run), doubts(run)) == (["(book_flight)"], [])
 
 
-def test_arguments_that_rig_could_not_parse() -> None:
-    run = run_of(agent_span(), tool("error", "invalid_args", PARSED))
+@pytest.mark.parametrize("told", [PARSED, "failed to parse agent tool arguments: missing field `prompt`"])
+def test_arguments_that_rig_could_not_parse(told: str) -> None:
+    run = run_of(agent_span(), tool("error", "invalid_args", told))
     assert (called(run), doubts(run)) == (["(book_flight)"], [])
 
 
@@ -72,6 +74,16 @@ def test_arguments_that_are_no_json_leave_a_span_without_attributes(told: str) -
         model_span(number=4, at=30, input_messages=[{"role": "assistant"}, result("c1", told)]),
     )
     assert (called(run), doubts(run)) == (["(pay)"], [])
+
+
+@pytest.mark.parametrize("arguments", [{"order": 7}, None], ids=["content", "no content"])
+def test_whether_a_call_failed_that_ended_with_its_run_is_open(arguments: dict[str, int] | None) -> None:
+    """A time limit drops the run, or a panic ends it: neither leaves an outcome."""
+    cancelled = tool_span(
+        "pay", arguments, 2, 1, call_id="c1", at=10, attributes={"gen_ai.tool.type": "function", **RIG}
+    )
+    run = run_of(agent_span(), model_span([("c1", "pay", {"order": 7})], 3, at=1, lasting=5), cancelled)
+    assert (called(run), doubts(run)) == (["pay"], ["unobserved_results"])
 
 
 def asking(agent: str | None, name: str, number: int, parent: int, at: float, call_id: str = "") -> Span:
