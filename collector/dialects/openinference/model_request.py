@@ -61,6 +61,8 @@ _INVALID: Final = re.compile(r'"invalid_tool_calls": ?\[\{')
 _TO_INVALID: Final[tuple[str | int, ...]] = ("generations", 0, 0, "message", "kwargs", "invalid_tool_calls")
 _AGENTS_JS: Final = "@arizeai/openinference-instrumentation-openai-agents"
 """It has the status of an answer of the Responses API for its reason: `stop`, also where the answer asks for calls (0.2)."""
+_OF_GO: Final = ("openai.chat.completions.create", "anthropic.messages.create")
+"""Names of the spans of OpenInference for Go, whose input is what the user said last: messages have attributes of their own."""
 _STRANDS: Final = "strands"  # how the scopes of its own spans begin
 _ADK_SCOPE, _ADK_AGENT = "gcp.vertex.agent", "invoke_agent "
 """The span on which it writes all requests of a run of ADK 2.13, one over the other: the calls of several answers are mixed,
@@ -75,13 +77,10 @@ TOOL_DEFINITIONS: Final = ("llm.tools.", _PARAMETERS)
 def read_model(span: Span) -> GenAISpan | None:
     """Reads a request to a model; None if it is to be read again with all its attributes."""
     get = span.attributes.get
-    output, given = get(OUTPUT), get(INPUT)
-    # Written by hand: instrumentations have both.
-    if given is None and output is None and (_ANSWERED in span.attributes or _TEXT in span.attributes):
-        if not span.is_whole and span.parent_span_id and semconv.OPERATION_NAME not in span.attributes:
-            return None  # to be read again with all attributes
-        given = flattened_messages(span.attributes, _CONVERSATION)
-        output = get(_TEXT)
+    recorded = _told_and_answered(span)
+    if recorded is None:
+        return None
+    given, output = recorded
     if span.scope.name == _ADK_SCOPE and span.name.startswith(_ADK_AGENT):
         return _read_requests_of_adk(span, output)
     calls: object = _calls_in_answer(span.attributes, output, span.scope.name)
@@ -103,7 +102,8 @@ def read_model(span: Span) -> GenAISpan | None:
     genai_span.agent = find_text(LANGCHAIN_AGENT, metadata)
     note_node(genai_span, find_text(NODE, metadata), find_text(INTEGRATION, metadata))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
-    genai_span.note(outcome="hooked" if genai_span.scope.startswith(_STRANDS) else "")
+    is_lost = span.name in _OF_GO and not (genai_span.has_output or genai_span.finish)  # a stream
+    genai_span.note(outcome="hooked" if genai_span.scope.startswith(_STRANDS) else "", extent="some" if is_lost else "")
     if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:
         _read_loop(genai_span, span, output)
     elif span.scope.name == _GOOGLE and any(key.startswith(_OF_LOOP) for key in span.attributes):
@@ -112,6 +112,27 @@ def read_model(span: Span) -> GenAISpan | None:
     elif span.scope.name == agno.SCOPE:
         agno.note_unmarked_failures(genai_span, span)
     return genai_span
+
+
+def _told_and_answered(span: Span) -> tuple[object, object] | None:
+    """Returns what a request was told, and its answer; None if it is to be read again with all its attributes."""
+    given, output = span.attributes.get(INPUT), span.attributes.get(OUTPUT)
+    if span.name in _OF_GO:
+        if not span.is_whole:
+            return None
+        messages = [_result_or_message(one) for one in flattened_messages(span.attributes, _CONVERSATION)]
+        return messages or given, output
+    # Written by hand: instrumentations have both.
+    if given is None and output is None and (_ANSWERED in span.attributes or _TEXT in span.attributes):
+        if not span.is_whole and span.parent_span_id and semconv.OPERATION_NAME not in span.attributes:
+            return None
+        return flattened_messages(span.attributes, _CONVERSATION), span.attributes.get(_TEXT)
+    return given, output
+
+
+def _result_or_message(message: dict[str, Any]) -> dict[str, Any]:
+    """Returns a message of a conversation. One of the user's without a text holds results, where Anthropic's have no more."""
+    return {"role": "tool"} if message == {"role": "user"} else message
 
 
 def _calls_elsewhere(span: Span, output: object) -> object:
