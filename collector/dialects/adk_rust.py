@@ -28,6 +28,8 @@ _CRATES: Final = "adk_"
 _TOOL_NAME: Final = "tool.name"
 _ARGUMENTS: Final = "tool.args"
 _AGENT_NAME: Final = "agent.name"
+_AGENT_TOOL: Final = "agent_tool.name"
+"""On the span of an agent inside a tool of another, which is inside that of the tool."""
 _TOOL_SPAN: Final = "execute_tool "
 _CALL: Final = "tool_call"
 _CUT: Final = " bytes]"
@@ -45,7 +47,9 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_tool(span)
     if span.name == "call_llm":
         return _read_model(span)
-    return _read_agent(span) if span.name == "agent.execute" else None
+    if _AGENT_TOOL in span.attributes:
+        return _read_agent(span, _AGENT_TOOL)
+    return _read_agent(span, _AGENT_NAME) if span.name == "agent.execute" else None
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -77,16 +81,16 @@ def _with_calls(messages: object) -> object:
     return _PART.sub(r'{"type":"tool_call","name":\1,"arguments":', messages)
 
 
-def _read_agent(span: Span) -> GenAISpan:
+def _read_agent(span: Span, name: str) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, Role.AGENT, NAME, conversation_id=name_of(get(semconv.CONVERSATION_ID)))
-    genai_span.name = name_of(get(_AGENT_NAME))
+    genai_span.name = name_of(get(name))
     return genai_span
 
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(_INVOCATION,),
+    keys=(_INVOCATION, _AGENT_TOOL),
     read_span=read_span,
     attributes=frozenset({
         _REQUEST, _RESPONSE, _TARGET, _TOOL_NAME, _ARGUMENTS, _AGENT_NAME, semconv.CONVERSATION_ID, semconv.ERROR_TYPE,

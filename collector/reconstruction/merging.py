@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AGENT, GenAISpan
@@ -23,7 +24,7 @@ from collector.reconstruction.calls_without_span import (
     requested_in_transcript,
 )
 from collector.reconstruction.dispatchers import without_dispatchers
-from collector.reconstruction.drafts import DraftCall, RunSpans
+from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
 from collector.reconstruction.duplicate_calls import UNSURE, without_steps
 from collector.reconstruction.earlier_calls import calls_of_this_run, waited
 from collector.reconstruction.executions import doubt_unparsed, merged_execution
@@ -42,6 +43,9 @@ from collector.reconstruction.unrecorded_calls import (
     is_transcript_of_part,
     may_have_lost_failures,
 )
+
+_ADK_RUST: Final = "adk_rust"
+"""The dialect of runs that end well to wait for a human, and record nothing of it."""
 
 
 def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
@@ -364,7 +368,13 @@ def _unrequested(
 
 
 def _goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:
-    """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them."""
+    """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them; or its
+    agent, of a framework that shows each call, ended well without those that were asked for last: they wait for a human.
+    """
+    if run.anchor is not None and run.anchor.dialect == _ADK_RUST and run.anchor.status != "error":
+        last = max(run.models, key=by_start)
+        asked = [one.execution for one in requested if one.model is last]
+        return bool(asked) and not any(asked)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
     model = run.models[0]

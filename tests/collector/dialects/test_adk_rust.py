@@ -9,7 +9,7 @@ import pytest
 
 from collector import dialects
 from collector.model.span import Span
-from tests.builders import called, doubts, run_of, span
+from tests.builders import called, doubts, run_of, runs_of, span
 
 AGENT, TOOL = "adk_agent::llm_agent", "adk_tool::function_tool"
 
@@ -26,16 +26,16 @@ def _call(call_id: str) -> dict[str, Any]:
     return {"name": "pay", "args": {"order": 7}, "id": call_id}
 
 
-def _model(number: int, at: float, told: list[dict[str, Any]], part: dict[str, Any]) -> Span:
+def _model(number: int, at: float, told: list[dict[str, Any]], part: dict[str, Any], parent: int = 1) -> Span:
     request = {"model": "m", "contents": [{"role": "user", "parts": [{"text": "Pay."}]}, *told], "config": None}
     texts = [json.dumps(value, separators=(",", ":")) for value in (request, {"role": "model", "parts": [part]})]
     attributes = {"gcp.vertex.agent.llm_request": texts[0], "gcp.vertex.agent.llm_response": texts[1]}
-    return _span("call_llm", number, 1, at, **attributes)
+    return _span("call_llm", number, parent, at, **attributes)
 
 
-def _told(call_id: str, response: dict[str, Any]) -> list[dict[str, Any]]:
-    told = {"functionResponse": {"name": "pay", "response": response}, "id": call_id}
-    return [{"role": "model", "parts": [_call(call_id)]}, {"role": "function", "parts": [told]}]
+def _told(call_id: str, response: dict[str, Any], name: str = "pay") -> list[dict[str, Any]]:
+    told = {"functionResponse": {"name": name, "response": response}, "id": call_id}
+    return [{"role": "model", "parts": [_call(call_id) | {"name": name}]}, {"role": "function", "parts": [told]}]
 
 
 def _tool(number: int, at: float, call_id: str) -> list[Span]:
@@ -75,6 +75,37 @@ def test_what_came_of_a_call_is_what_the_model_was_told(
 def test_a_call_of_which_the_model_was_told_nothing_may_have_failed() -> None:
     run = run_of(ROOT, _model(2, 1, [], _call("c1")), *_tool(3, 10, "c1"))
     assert (called(run), doubts(run)) == (["pay"], ["unobserved_results"])
+
+
+def test_a_run_that_ended_without_the_calls_asked_for_last_goes_on_in_another_trace() -> None:
+    """A call waits for a human; nothing else tells of that."""
+    paid = _told("c1", {"result": "paid"})
+    drop = _call("c2") | {"name": "drop"}
+    run = run_of(ROOT, _model(2, 1, [], _call("c1")), *_tool(3, 10, "c1"), _model(5, 20, paid, drop))
+    assert (called(run), doubts(run)) == (["pay", "(drop)"], ["other_traces"])
+
+
+def test_an_agent_inside_a_tool_has_a_run() -> None:
+    inner = span(
+        "execute", 4, 3, 11, 60, scope="shop",
+        attributes={"target": "adk_tool::agent_tool", "agent_tool.name": "till", "function_call.id": "c1"},
+    )  # fmt: skip
+    about = {"tool.name": "till", "tool.args": "{}", "gcp.vertex.agent.event_id": "i1_till"}
+    pay = {"tool.name": "pay", "tool.args": '{"order":7}', "gcp.vertex.agent.event_id": "i2_pay"}
+    outside, inside = runs_of(
+        ROOT,
+        _model(2, 1, [], {"name": "till", "args": {}, "id": "c1"}),
+        _span("execute_tool till", 3, 1, 10, **about),
+        inner,
+        _model(5, 12, [], _call("c2"), parent=4),
+        _span("execute_tool pay", 6, 4, 20, **pay),
+        _model(7, 30, _told("c2", {"result": "paid"}), {"text": "Paid."}, parent=4),
+        _model(8, 80, _told("c1", {"result": "Paid."}, "till"), {"text": "Done."}),
+    )
+    assert [(run.agent, called(run), doubts(run)) for run in (outside, inside)] == [
+        ("travel", ["till"], []),
+        ("till", ["pay"], []),
+    ]
 
 
 def test_a_tool_that_is_not_there_leaves_no_span() -> None:
