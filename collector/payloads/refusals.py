@@ -213,6 +213,7 @@ _OF_ARGUMENTS: Final = re.compile(
     r"(?:arguments?|args|parameters?|params|input)\b)"
     # Go: a schema, which in Google ADK a result may not fit either, and the parser of JSON
     r"|^validating root: |\bjson: cannot unmarshal \w{1,20} into Go (?:struct field|value) "
+    r"|\bcallable tool execution failed: (?:unexpected end of JSON input|invalid character ')"  # tRPC-Agent-Go
 )
 # OpenAI Agents 0.24 says so whatever went wrong, also where no content may be recorded, and so does Google ADK for Java.
 _OF_ANY_FAILURE: Final = re.compile(

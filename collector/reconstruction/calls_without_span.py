@@ -99,7 +99,10 @@ def calls_without_span(
                 and _is_told_of_no_failure(models, _following(models, starts, request.model))
             ):
                 status = "ok"
-            is_misfit = request.fit in NOT_TAKEN or is_broken(request.arguments_text)
+            has_broken = is_broken(request.arguments_text)
+            if has_broken and made.refusal is not None and made.refusal.is_of_arguments:
+                made.settle_refusal(fits=False)
+            is_misfit = request.fit in NOT_TAKEN or has_broken
             _apply_result(made, status, is_misfit=is_misfit)
             continue
         following = _following(models, starts, request.model)

@@ -71,6 +71,31 @@ def test_a_tool_that_does_not_exist() -> None:
     assert (called(run), doubts(run), run.trajectory.calls[0].arguments) == (["(drop)"], [], {"x": 1})
 
 
+@pytest.mark.parametrize(
+    "why", ["unexpected end of JSON input", "invalid character '}' looking for beginning of value"]
+)
+def test_arguments_that_are_no_json(why: str) -> None:
+    """The next request holds them, and what came of them, as words of the user."""
+    given = '{"x": '
+    answer = [{"index": 0, "message": {"role": "assistant", "tool_calls": [
+        {"type": "function", "function": {"name": "pay", "arguments": given}, "id": "c1"},
+    ]}}]  # fmt: skip
+    asked = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(answer)}
+    words = f"Error: callable tool execution failed: {why}"
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "pay",
+        "gen_ai.tool.call.arguments": given,
+        "error.type": "_OTHER",
+    }
+    run = run_of(
+        agent_span(scope=SCOPE),
+        span("chat m", 2, 1, 1, 30, attributes=asked, scope=SCOPE),
+        span("execute_tool pay", 4, 1, 10, attributes=attributes, scope=SCOPE, status=2, message=words),
+    )
+    assert (called(run), doubts(run)) == (["(pay)"], ["unreadable_arguments"])
+
+
 def test_the_results_of_calls_made_at_once_are_no_call() -> None:
     merged = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "(merged tools)"}
     joined = span("execute_tool (merged tools)", 6, 1, 25, attributes=merged, scope=SCOPE)
