@@ -25,7 +25,7 @@ from collector.model.span import Span
 from collector.payloads.offered_tools import MAX_DEFINITIONS
 from collector.payloads.refusals import MAX_DENIAL, Refusal
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import known_name_of, name_of
+from collector.payloads.values import known_name_of, name_of, parse_any
 
 NAME: Final = "google_adk"
 
@@ -51,6 +51,8 @@ _BLOCKED: Final = re.compile(
 )
 """Words of what a callback before the tool answers in its place, as in ADK's documentation: the tool's span has them as its
 result. A tool may say so, too."""
+_MISFIT: Final = re.compile(r'validating root: validating /properties/([\w-]{1,100}): type: (.{0,400}?) has type "')
+"""What has a value that does not fit a schema in Go: arguments, or what the tool returned. Which lacks one tells nothing."""
 _WAITS: Final = "This tool call requires confirmation, please approve or reject"
 _ENDS_RUN: Final = ("exit_loop", "transfer_to_agent", "set_model_response")
 """ADK's own functions, after which it may not ask the model again."""
@@ -79,6 +81,12 @@ def _read_tool(span: Span) -> GenAISpan:
     arguments, result = get(_ARGUMENTS), get(_RESULT)
     if arguments is not None and not (arguments in _EMPTY and result in _EMPTY):  # both empty: not recorded
         genai_span.arguments = None if arguments == "N/A" else arguments
+    if (
+        genai_span.refusal is not None
+        and genai_span.refusal.is_of_arguments
+        and _tells_of(span.status_message, arguments)
+    ):
+        genai_span.refusal = Refusal()
     answer = result if result not in (None, *_EMPTY) else get(semconv.TOOL_CALL_RESULT)
     told = tool_result(None, answer)
     outcome = told.status(genai_span.name)
@@ -109,6 +117,16 @@ def _read_tool(span: Span) -> GenAISpan:
         # tool answers itself, 2.13 records that there is an `error`, and not the status that ADK's documentation asks for.
         doubt_outcome(genai_span)
     return genai_span
+
+
+def _tells_of(message: str, arguments: object) -> bool:
+    """Whether a message about a value that does not fit a schema tells of these arguments: they have it."""
+    misfit = _MISFIT.match(message)
+    given = None if misfit is None else parse_any(arguments)
+    if misfit is None or not isinstance(given, dict) or misfit[1] not in given:
+        return False
+    value = given[misfit[1]]
+    return misfit[2] == (value if type(value) is str else json.dumps(value))
 
 
 def _read_agent(span: Span, name: str) -> GenAISpan:

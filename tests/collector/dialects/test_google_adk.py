@@ -180,6 +180,27 @@ def test_without_content_a_call_that_ends_the_run_may_wait_for_a_confirmation(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "words", "expected", "in_doubt"),
+    [
+        ({"order": "soon"}, 'validating /properties/order: type: soon has type "string", want "integer"', "(pay)", []),
+        ({"order": True}, 'validating /properties/order: type: true has type "boolean", want "integer"', "(pay)", []),
+        # what the tool returned may not fit, either
+        ({}, 'required: missing properties: ["order"]', "pay", ["uncertain_execution"]),
+        ({"order": 7}, 'validating /properties/order: type: 8 has type "integer"', "pay", ["uncertain_execution"]),
+        ({"order": 7}, 'validating /properties/paid: type: 7 has type "integer"', "pay", ["uncertain_execution"]),
+    ],
+)
+def test_in_go_a_value_that_does_not_fit_and_is_that_of_an_argument_is_the_arguments(
+    arguments: dict[str, Any], words: str, expected: str, in_doubt: list[str]
+) -> None:
+    why = f"validating root: {words}"
+    content = {f"{ADK}.tool_call_args": json.dumps(arguments), f"{ADK}.tool_response": json.dumps({"error": why})}
+    failed = adk("execute_tool pay", 2, 1, attributes={**TOOL, **content}, status=2, message=why)
+    run = run_of(adk("invoke_agent till", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}), failed)
+    assert (called(run), doubts(run)) == ([expected], in_doubt)
+
+
+@pytest.mark.parametrize(
     ("told", "more"),
     [
         ("This tool call requires confirmation, please approve or reject.", {}),
