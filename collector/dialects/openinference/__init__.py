@@ -18,6 +18,7 @@ from collector.dialects.openinference.common import (
     INTEGRATION,
     LANGCHAIN,
     LANGCHAIN_AGENT,
+    LANGCHAIN_JS,
     METADATA,
     METHOD,
     NAME,
@@ -170,7 +171,7 @@ def _read_context(span: Span) -> GenAISpan:
     conversation_id = name_of(get(semconv.SESSION_ID)) or find_text(_LANGCHAIN_THREAD, metadata)
     genai_span = context_span_of(span, Role.OTHER, NAME, user_input, conversation_id)
     genai_span.agent = find_text(LANGCHAIN_AGENT, metadata)
-    if span.scope.name == LANGCHAIN:
+    if span.scope.name in (LANGCHAIN, LANGCHAIN_JS):
         note_graph(genai_span, span, find_text(INTEGRATION, metadata))
     return genai_span
 

@@ -21,5 +21,6 @@ LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 NODE: Final = re.compile(r'"langgraph_node":\s*"([^"\\]+)"')
 INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 LANGCHAIN: Final = "openinference.instrumentation.langchain"
+LANGCHAIN_JS: Final = "@arizeai/openinference-instrumentation-langchain"
 CLAUDE: Final = "openinference.instrumentation.claude_agent_sdk"
 """It ends the span of a call that the application denied in its own words like one that failed with these."""

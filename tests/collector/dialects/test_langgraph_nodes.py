@@ -164,3 +164,21 @@ def test_middleware_may_answer_what_a_node_of_langchains_agents_asked_for(
     )
     assert called(run) == ["pay"]
     assert ("uncertain_execution" in doubts(run)) is is_open
+
+
+@pytest.mark.parametrize(
+    "scope", ["openinference.instrumentation.langchain", "@arizeai/openinference-instrumentation-langchain"]
+)
+@pytest.mark.parametrize("integration", ["langchain_create_agent", "langgraph"])
+def test_the_graph_tells_that_middleware_may_answer_in_both_languages(scope: str, integration: str) -> None:
+    """LangChain 1.5 for JavaScript and 1.3 for Python: its models name an integration of their own."""
+    of_graph = {"openinference.span.kind": "CHAIN", "metadata": json.dumps({"ls_integration": integration})}
+    run = run_of(
+        span("LangGraph", 1, lasting=90, attributes=of_graph, scope=scope),
+        span(
+            MODEL, 2, 1, 10, 5, attributes=asked("openinference", "model_request", "langchain_chat_model"), scope=scope
+        ),
+        span(MODEL, 3, 1, 40, 5, attributes=answered("openinference"), scope=scope),
+    )
+    assert called(run) == ["pay"]
+    assert ("uncertain_execution" in doubts(run)) is (integration == "langchain_create_agent")
