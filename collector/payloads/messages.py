@@ -50,12 +50,14 @@ _CALL_WRAPPERS: Final = (
 )  # fmt: skip
 _NAMED_CALLS: Final = (*sorted(CALL_LISTS), "function_call", "functionCall", "toolUse")
 _TOOL_KEYS: Final = ("tool", "tool_name", "toolName", "function_name")
-_CALL_ID_KEYS: Final = ("call_id", "id", "toolCallId", "tool_call_id", "toolUseId", "ref")
+_CALL_ID_KEYS: Final = ("call_id", "callId", "id", "toolCallId", "tool_call_id", "toolUseId", "ref")
 CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
 _CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input", "toolInput")
 _PROVIDER_ARGUMENTS: Final = ("queries", "code")
 """What OpenAI writes of the input of its tools, besides the `action` of a search."""
-_RESULT_ENDINGS: Final = ("tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output")
+_RESULT_ENDINGS: Final = (
+    "tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output", "function_call_result",
+)  # fmt: skip
 """Providers put the name of a tool of their own before it (`web_fetch_tool_result`)."""
 _TOOL_MESSAGE: Final = "tool"
 SKIPPED_KEYS: Final = frozenset({

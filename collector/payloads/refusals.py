@@ -71,6 +71,7 @@ _UNNAMED: Final = re.compile(
         r"^failed to parse (?:agent )?tool arguments: ",  # rig
         r"^Tool not executed because another tool call in the same assistant turn was invalid\.$",
         r"\bInvalidToolInputError: Invalid JSON input for tool\b",  # OpenAI Agents for JavaScript, if they do not fit either
+        r"^An error occurred while parsing tool arguments\. Please try again with valid JSON\.$",  # there, if they are no JSON
         r"(?:^|\")ToolInputGuardrailTripwireTriggered: ",  # there, too: for a call inside, other words come first
         r"\bValueError: Parameters must be formatted as a valid JSON!\n",  # Qwen-Agent
         r"^\s*I tried reusing the same input, I must stop using this action input\b",  # CrewAI

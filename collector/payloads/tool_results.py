@@ -22,8 +22,9 @@ TAIL: Final = 16_384
 """How many characters at the end of a model's input are searched for the newest messages."""
 
 _RESULT_MARKERS: Final = (
-    "ool_call_response", "tool_result", "tool-result", "oolResult", "function_call_output", "functionResponse",
-    "function_response", "oolResponse", "tool_call_result", "tool_call_id", '"tool"', '"ToolMessage"', "TOOL: 'tool'",
+    "ool_call_response", "tool_result", "tool-result", "oolResult", "function_call_output", "function_call_result",
+    "functionResponse", "function_response", "oolResponse", "tool_call_result", "tool_call_id", '"tool"', '"ToolMessage"',
+    "TOOL: 'tool'",
 )  # fmt: skip
 """Every message that holds results contains one of these."""
 _TOLD: Final = "tool_result"
@@ -37,7 +38,7 @@ _DENIAL: Final = frozenset({"denied", "reason"})
 _RESULT_WRAPPERS: Final = (
     "toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result", _TOLD, BY_PROVIDER,
 )  # fmt: skip
-_RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
+_RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "callId", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
 _RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts", "value", "blocks")
 
 _FAILED: Final = ("error", "ERROR")

@@ -990,6 +990,47 @@ def test_openai_agents_for_js_0_8_keeps_arguments_that_do_not_fit_and_says_so() 
     assert (called(run), doubts(run)) == (["(pay)"], [])
 
 
+def _told_by_openai_agents_for_js(result: str) -> dict[str, str]:
+    """Returns a request of the Responses API that is told of an earlier call, in the items of the SDK."""
+    items = [
+        {"type": "message", "role": "user", "content": "hi"},
+        {"type": "function_call", "id": "fc_1", "callId": "call_1", "name": "get", "arguments": '{"city": "Par'},
+        {"type": "function_call_result", "name": "get", "callId": "call_1", "output": {"type": "text", "text": result}},
+    ]
+    return {"input.value": json.dumps(items), "output.value": '{"output": []}'}
+
+
+def test_openai_agents_for_js_does_not_run_a_call_whose_arguments_are_no_json() -> None:
+    words = "An error occurred while parsing tool arguments. Please try again with valid JSON."
+    run = run_of(
+        agent_span(lasting=90),
+        oi(
+            "TOOL",
+            "get",
+            2,
+            1,
+            10,
+            1,
+            attributes={"tool.name": "get", "output.value": words},
+            status=2,
+            scope=_AGENTS_JS,
+        ),
+        oi("LLM", "response", 3, 1, 20, 5, attributes=_told_by_openai_agents_for_js(words), scope=_AGENTS_JS),
+    )
+    assert (called(run), doubts(run)) == (["(get)"], [])
+
+
+def test_a_run_of_openai_agents_for_js_that_goes_on_was_told_of_calls_of_an_earlier_trace() -> None:
+    """A human approved `pay` after `get` ran beside it."""
+    paid = {"tool.name": "pay", "input.value": '{"n": 1}', "output.value": "paid"}
+    run = run_of(
+        agent_span(lasting=90),
+        oi("TOOL", "pay", 2, 1, 10, 1, attributes=paid, status=1, scope=_AGENTS_JS),
+        oi("LLM", "response", 3, 1, 20, 5, attributes=_told_by_openai_agents_for_js("sunny"), scope=_AGENTS_JS),
+    )
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
 @pytest.mark.parametrize(
     ("scope", "output", "expected"),
     [

@@ -69,6 +69,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "missing required argument 'request' for agent drop_all",
         "Error: The requested tool does not exist or is not available.",
         "Error: Argument parsing failed.",
+        "An error occurred while parsing tool arguments. Please try again with valid JSON.",
         "Missing required argument(s): ['all']. Please revise the arguments to match the function signature.",
         "The tool call arguments are malformed. Arguments must be in JSON format. Please try again.",
         "Failed to parse parameter all for function drop_all from function call part because function call argument value 5",

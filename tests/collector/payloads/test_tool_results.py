@@ -67,6 +67,7 @@ FAILED: dict[str, Any] = {
     "OpenTelemetry": [{"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "Error: no"}]}],
     "OpenAI chat": [{"role": "tool", "tool_call_id": "c1", "content": "Error: no"}],
     "OpenAI responses": {"input": [{"type": "function_call_output", "call_id": "c1", "output": "Error: no"}]},
+    "OpenAI Agents for JS": [{"type": "function_call_result", "callId": "c1", "id": "r1", "output": "Error: no"}],
     "Anthropic": [
         {
             "role": "user",
