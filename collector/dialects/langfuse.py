@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from collector.model import semconv
@@ -42,6 +43,8 @@ _TAGS: Final = "langfuse.observation.metadata.tags"
 _HIDDEN: Final = "langsmith:hidden"
 """The tag of LangGraph's own steps: those of a node, and the functions that choose the next (`route_to_active_agent`)."""
 _HOOKS: Final = (".before_agent", ".after_agent")
+_TOLD_IN_JS: Final = re.compile(r'(?<="additional_kwargs":\{\},)"role":("(?:[^"\\]|\\.){1,256}"\})')
+"""How LangChain's message of a result ends under the SDK for JavaScript: with its tool as the role, and without an id."""
 _CONVERSATION_IDS: Final = (
     semconv.SESSION_ID, "langfuse.session.id", "langfuse.trace.metadata.thread_id", "langfuse.trace.metadata.session_id",
 )  # fmt: skip
@@ -120,6 +123,8 @@ def _read_level(genai_span: GenAISpan, span: Span) -> None:
 
 def _read_model(span: Span) -> GenAISpan:
     given = span.attributes.get(_INPUT)
+    if type(given) is str:
+        given = _TOLD_IN_JS.sub(r'"role":"tool","name":\1', given)
     genai_span = model_span_of(span, NAME, span.attributes.get(_OUTPUT), given)
     _read_level(genai_span, span)
     if genai_span.output is not None:  # its wrapper of OpenAI's client records the tools

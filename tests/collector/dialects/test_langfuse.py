@@ -263,3 +263,19 @@ def test_a_run_that_failed_may_have_done_so_with_its_last_call() -> None:
     )
     assert called(run) == ["get", "(pay)"]
     assert "uncertain_execution" in doubts(run)
+
+
+def test_a_result_that_langchain_for_js_told_has_its_tool_as_the_role() -> None:
+    """Langfuse 5.11: a run that goes on after a human's answer was told of a call of an earlier trace."""
+    call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"n":1}'}}
+    messages = [
+        {"content": "hi", "role": "user"},
+        {"content": "", "role": "assistant", "tool_calls": [call]},
+        {"content": "Not today.", "additional_kwargs": {}, "role": "pay"},
+    ]
+    told = {
+        INPUT: json.dumps({"messages": messages, "tools": []}, separators=(",", ":")),
+        "langfuse.observation.output": '{"content":"Fine.","role":"assistant"}',
+    }
+    run = run_of(lf("generation", "ChatOpenAI", 1, attributes=told))
+    assert (called(run), doubts(run)) == ([], ["other_traces"])
