@@ -23,7 +23,7 @@ from collector.model.from_span import (
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.offered_tools import MAX_DEFINITIONS
-from collector.payloads.refusals import MAX_DENIAL, Refusal
+from collector.payloads.refusals import MAX_DENIAL, Refusal, may_be_blocked
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import known_name_of, name_of, parse_any
 
@@ -45,12 +45,6 @@ _AGENT_SPAN: Final = re.compile(r"agent_run \[(.+)\]$")  # 1.x; the name is reco
 _TOOLS: Final = re.compile(r'"tools": ?(?=\[\{"function(?:_d|D)eclarations": ?\[)')
 _DECODER: Final = json.JSONDecoder()
 _EMPTY: Final = ("{}", '""', "")
-_BLOCKED: Final = re.compile(
-    r"(?i)\b(?:blocked|denied|disabled|forbidden|prevented|rejected|stopped) by (?:an? |the |our )?(?:\w+ ){0,2}"
-    r"(?:polic(?:y|ies)|guardrails?|(?:before_tool_)?callback|plugin)\b"
-)
-"""Words of what a callback before the tool answers in its place, as in ADK's documentation: the tool's span has them as its
-result. A tool may say so, too."""
 _MISFIT: Final = re.compile(r'validating root: validating /properties/([\w-]{1,100}): type: (.{0,400}?) has type "')
 """What has a value that does not fit a schema in Go: arguments, or what the tool returned. Which lacks one tells nothing."""
 _WAITS: Final = "This tool call requires confirmation, please approve or reject"
@@ -107,7 +101,7 @@ def _read_tool(span: Span) -> GenAISpan:
         and semconv.TOOL_CALL_RESULT not in span.attributes
     ):
         doubt_failure(genai_span)
-    if genai_span.refusal is None and type(answer) is str and _BLOCKED.search(answer, 0, MAX_DENIAL) is not None:
+    if genai_span.refusal is None and may_be_blocked(answer):
         genai_span.refusal = Refusal(is_sure=False)
     is_silent = genai_span.arguments is None and answer in (None, *_EMPTY) and genai_span.status != "error"
     if is_silent and genai_span.name not in _ENDS_RUN:

@@ -10,7 +10,7 @@ from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, doubt_failure, genai_span_of, set_error
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
-from collector.payloads.refusals import Refusal
+from collector.payloads.refusals import Refusal, may_be_blocked
 from collector.payloads.values import name_of
 
 NAME: Final = "trpc_agent"
@@ -36,7 +36,8 @@ def _read_tool(span: Span) -> GenAISpan | None:
     is_unknown = span.attributes.get(semconv.TOOL_NAME) == _UNKNOWN_TOOL
     # Of a call that panicked, and of those made at once, a span tells no more if it did not succeed.
     is_bare = semconv.OPERATION_NAME not in span.attributes
-    if not (is_unknown or is_bare):
+    is_blocked = span.status == 0 and may_be_blocked(span.attributes.get(semconv.TOOL_CALL_RESULT))
+    if not (is_unknown or is_bare or is_blocked):
         return None
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(span.name.removeprefix(_TOOL_SPAN))
@@ -45,7 +46,7 @@ def _read_tool(span: Span) -> GenAISpan | None:
         if not span.events:  # no panic
             doubt_failure(genai_span)
     else:
-        genai_span.refusal = Refusal()
+        genai_span.refusal = Refusal(is_sure=is_unknown)
     return genai_span
 
 
@@ -64,7 +65,7 @@ DIALECT: Final = Dialect(
     scopes=("trpc.agent.go",),
     read_span=read_span,
     attributes=frozenset({
-        semconv.OPERATION_NAME, semconv.TOOL_NAME, semconv.AGENT_NAME, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES,
-        semconv.ERROR_TYPE,
+        semconv.OPERATION_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_RESULT, semconv.AGENT_NAME, semconv.CONVERSATION_ID,
+        semconv.INPUT_MESSAGES, semconv.ERROR_TYPE,
     }),
 )  # fmt: skip

@@ -240,6 +240,19 @@ _GUARDRAIL: Final = re.compile(
     r"|\b(?:against|breaks|by|violates) (?:our |the |this )?(?:\w+ )?polic(?:y|ies)\b|\bbefore calling (?:this|the) tool\b"
 )
 
+_BLOCKED: Final = re.compile(
+    r"(?i)\b(?:blocked|denied|disabled|forbidden|not (?:allowed|permitted)|prevented|rejected|stopped) "
+    r"by (?:an? |the |our )?(?:\w+ ){0,2}(?:polic(?:y|ies)|guardrails?|(?:before_tool_)?callback|plugin)\b"
+)
+
+
+def may_be_blocked(answer: object) -> bool:
+    """Whether what a tool answered may be a callback's words, which answers in its place: a tool may say so, too.
+
+    The tool's span has them as its result in Google ADK, whose documentation has such words, and in tRPC-Agent-Go.
+    """
+    return type(answer) is str and _BLOCKED.search(answer, 0, MAX_DENIAL) is not None
+
 
 def guardrail_refusal(scope: str, output: object) -> Refusal | None:
     """Returns that a call of the OpenAI Agents SDK may have been refused, if its output may be the words of a guardrail.

@@ -96,6 +96,22 @@ def test_arguments_that_are_no_json(why: str) -> None:
     assert (called(run), doubts(run)) == (["(pay)"], ["unreadable_arguments"])
 
 
+@pytest.mark.parametrize(
+    ("answer", "in_doubt"), [("not allowed by policy", ["uncertain_execution"]), ("paid by our policy", [])]
+)
+def test_a_callback_may_have_answered_in_place_of_a_tool(answer: str, in_doubt: list[str]) -> None:
+    message = {"role": "tool", "content": json.dumps(answer), "tool_id": "c1", "tool_name": "pay"}
+    result = {"id": "", "object": "tool.response", "model": "m", "choices": [{"index": 0, "message": message}]}
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "pay",
+        "gen_ai.tool.call.arguments": '{"x": 1}',
+        "gen_ai.tool.call.result": json.dumps(result, separators=(",", ":")),
+    }
+    run = run_of(agent_span(scope=SCOPE), span("execute_tool pay", 4, 1, 10, attributes=attributes, scope=SCOPE))
+    assert (called(run), doubts(run), run.trajectory.calls[0].arguments) == (["pay"], in_doubt, {"x": 1})
+
+
 def test_the_results_of_calls_made_at_once_are_no_call() -> None:
     merged = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "(merged tools)"}
     joined = span("execute_tool (merged tools)", 6, 1, 25, attributes=merged, scope=SCOPE)
