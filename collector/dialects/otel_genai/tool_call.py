@@ -127,8 +127,7 @@ def read_tool(span: Span) -> GenAISpan:
     strands_status = first_value(attributes, _STRANDS_STATUS)
     if semconv.TOOL_CALL_RESULT not in attributes:
         _note_pending(genai_span, span, strands_status)
-    if name in _CLAUDES_AGENTS and genai_span.scope == _LOGFIRE_CLAUDE:
-        genai_span.note(extent="starts" if type(result) is not str or _GOES_ON in result[:256] else "asks")
+    _note_agent_of_claude(genai_span, result)
     if strands_status == "error":
         _read_failure_of_strands(genai_span, span)
     elif genai_span.status == "error":
@@ -141,6 +140,12 @@ def read_tool(span: Span) -> GenAISpan:
     if type(genai_span.arguments) is str and genai_span.arguments.startswith(_HIDDEN):
         genai_span.arguments = None
     return genai_span
+
+
+def _note_agent_of_claude(call: GenAISpan, result: object) -> None:
+    """Note of a call that starts an agent of Claude Code whether that goes on when the call ends."""
+    if call.name in _CLAUDES_AGENTS and call.scope == _LOGFIRE_CLAUDE:
+        call.note(extent="starts" if type(result) is not str or _GOES_ON in result[:256] else "asks")
 
 
 def _read_arguments(call: GenAISpan, span: Span) -> None:
