@@ -83,7 +83,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
             if one.execution is None
         )
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or has_unrecorded_calls(run, models, requested)
-        run.is_continued |= _goes_on_elsewhere(run, requested)
+        run.is_continued |= _goes_on_elsewhere(run, requested) or _was_told_of_earlier(run)
         _note_unasked_results(run, calls, models, history)
         _doubt_asked_inside(run, calls, requested)
         _doubt_unasked(run, calls, requested)
@@ -365,6 +365,14 @@ def _unrequested(
     match([call for call in calls if id(call) not in matched], found, run)
     found = known.without_others(found, run, waited(run) if found else ())
     return calls_of_this_run(found, run, known, requested)
+
+
+def _was_told_of_earlier(run: RunSpans) -> bool:
+    """Whether the trace is one request that events tell was told of results: of calls that an earlier trace asked for."""
+    if run.executions or run.children or run.disputed or len(run.models) != 1:
+        return False
+    model = run.models[0]
+    return bool(model.tool_results) and model.history is None and model is run.anchor and not model.parent_span_id
 
 
 def _goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:

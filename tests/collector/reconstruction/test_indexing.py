@@ -13,7 +13,7 @@ from collector.payloads.tool_results import ToolResult
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.reconstruct import ContextSettings, reconstruct
 from collector.resumable import Resumable
-from tests.builders import TRACE, agent_span, genai_spans, log, model_span, run_of, span, span_id, tool_span
+from tests.builders import TRACE, agent_span, doubts, genai_spans, log, model_span, run_of, span, span_id, tool_span
 
 FAILED = log("gen_ai.tool.message", 4, {"id": "c1", "content": "Error: no"}, at=21)
 ITEMS: list[Span | LogRecord] = [
@@ -114,3 +114,19 @@ def test_an_event_of_a_request_that_has_no_span_is_a_request(
     }
     event = log("gen_ai.client.inference.operation.details", 2, attributes=details, at=at)
     assert len(index_spans(genai_spans([*requests, event]))) == (3 if is_alone else 2)
+
+
+def test_a_trace_of_one_request_that_events_tell_was_told_of_results_goes_on_from_another() -> None:
+    # As OpenTelemetry's agent for Java records OpenAI's client, where no span is around the requests.
+    pay = {"id": "call_1", "type": "function", "function": {"name": "pay", "arguments": '{"order": 7}'}}
+    told = [
+        log("gen_ai.user.message", 1, {"content": "Pay."}, at=1),
+        log("gen_ai.assistant.message", 1, {"tool_calls": [pay]}, at=2),
+        log("gen_ai.tool.message", 1, {"id": "call_1", "content": "paid"}, at=3),
+        log("gen_ai.choice", 1, {"index": 0, "finish_reason": "stop", "message": {"content": "Done."}}, at=4),
+    ]
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": ["stop"]}
+    alone, inside = span("chat", 1, attributes=chat), span("chat", 1, 9, attributes=chat)
+    assert doubts(run_of(alone, *told)) == ["other_traces"]
+    assert doubts(run_of(alone, told[0], told[3])) == []
+    assert "other_traces" not in doubts(run_of(agent_span(number=9), inside, *told))
