@@ -130,7 +130,8 @@ def json_line(value: Any) -> str:
     return line if line.isprintable() else line.translate(_JSON)
 
 
-_YAML_TOKEN: Final = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(:?)|-?[0-9.]+e[-+][0-9]+')
+# A number begins where no other character of one is before it: else each digit of a long one might begin it.
+_YAML_TOKEN: Final = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(:?)|(?<![0-9.-])-?[0-9.]+e[-+][0-9]+')
 _PAIR: Final = re.compile(r"\\\\|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
 _MAX_PLAIN_KEY: Final = 1_000  # YAML looks for the colon of a longer one only behind a question mark
 

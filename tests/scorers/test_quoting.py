@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from math import inf, nan
 from typing import Any
 from unicodedata import category
@@ -140,3 +141,10 @@ def test_a_line_of_yaml_is_read_as_the_value(value: Any) -> None:
 @pytest.mark.parametrize("value", [1e16, -1e-07, {"k" * 2_000: [1.5e300]}, "\U000e0041", "\\udb40\\udc41"])
 def test_yaml_reads_what_json_writes_otherwise(value: Any) -> None:
     assert yaml.safe_load(yaml_line(value)) == value
+
+
+def test_long_numbers_are_written_as_yaml_in_no_time() -> None:
+    numbers = [10**4_200 + at for at in range(100)]
+    began = time.process_time()
+    assert yaml_line(numbers) == json_line(numbers)
+    assert time.process_time() - began < 1
