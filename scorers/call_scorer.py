@@ -18,6 +18,7 @@ from scorers.work import Work
 
 _PAIR_COST = 5
 _CHARS_PER_UNIT = 32
+_SQUARE_BITS_PER_UNIT = 20_000  # of an integer: many originals print the arguments, which takes quadratic time
 _COMPARISONS = "the comparison of the calls with the expected ones"
 
 
@@ -120,6 +121,9 @@ def _spend_on_value(value: Any, work: Work) -> None:
     """Spend the work of one look at a value."""
     if isinstance(value, str):
         work.spend(1 + len(value) // _CHARS_PER_UNIT, _COMPARISONS)
+        return
+    if isinstance(value, int):
+        work.spend(1 + value.bit_length() ** 2 // _SQUARE_BITS_PER_UNIT, _COMPARISONS)
         return
     inside = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
     work.spend(1 + 2 * len(inside), _COMPARISONS)

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from scorers import RuleError, load_rules
+from scorers import SCORERS, RuleError, load_rules
 from scorers.call_scorer import labelled_score, make_scorer
 from scorers.calls import Call
 from scorers.options import Options
 from scorers.score import Score
+from scorers.work import Work, WorkLimitError
 from tests.scorers.systems.cases import SYSTEMS, calls, run
 
 
@@ -115,3 +116,14 @@ def test_integers_too_long_to_print_give_a_score_or_a_value_error(name: str) -> 
     except ValueError:
         value = None
     assert value == (None if name in PRINTING else 1.0)
+
+
+@pytest.mark.parametrize("name", ["azure_tne", "mlflow_exact", "ragas_accuracy"])
+def test_printing_long_integers_takes_work(name: str) -> None:
+    def score(number: int) -> Score:
+        made = [{"tool": "a", "args": {"x": [number] * 100}}]
+        return SCORERS[name]()(expected=made, actual=made, work=Work())
+
+    assert score(2**63).value == 1
+    with pytest.raises(WorkLimitError, match="the comparison of the calls"):
+        score(10**4_000)
