@@ -143,6 +143,8 @@ def _problem(details: ErrorDetails, data: object) -> Problem:
         return Problem(path, f"unknown key {key}{hint}")
     if kind == "missing" and len(loc) > 1 and loc[-2] in rules.CONSTRAINTS_OF_TWO:
         return Problem(path, f"is missing; {loc[-2]} takes two tools")
+    if kind == "tuple_type":  # nothing else has a fixed length
+        return Problem(path, f"must be a list; {loc[-1]} takes two tools")
     if kind == "missing":
         return Problem(path, f"{loc[-1]} is missing" if isinstance(loc[-1], str) else "is missing")
     if not path and kind in {"model_type", "model_attributes_type", "dict_type"}:

@@ -60,6 +60,11 @@ RULES: list[tuple[dict[str, Any], str, str]] = [
     ({"scorers": ["a", "a"]}, ".scorers", "two scorers are named a"),
     ({"constraints": [{}]}, ".constraints[0]", "exactly one of the keys"),
     ({"constraints": [{"presedence": ["a", "b"]}]}, ".constraints[0].presedence", "did you mean precedence?"),
+    (
+        {"constraints": [{"precedence": "a"}]},
+        ".constraints[0].precedence",
+        "must be a list; precedence takes two tools",
+    ),
     ({"constraints": [{"response": ["a"]}]}, ".constraints[0].response[1]", "is missing"),
     ({"constraints": [{"response": ["a", "b", "c"]}]}, ".constraints[0].response", "at most 2"),
     ({"expect": {"sequence": ["a"], "any_order": ["b"]}}, ".expect", "sequence and any_order are given"),
