@@ -6,6 +6,7 @@ responses, Anthropic, Bedrock, Gemini, LangChain, Vercel AI SDK, Genkit. Every t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -55,6 +56,9 @@ CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
 _CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input", "toolInput")
 _PROVIDER_ARGUMENTS: Final = ("queries", "code")
 """What OpenAI writes of the input of its tools, besides the `action` of a search."""
+_ITEM_OF_OPENAI: Final = re.compile(r"(?:ws|fs|ig)_")
+"""How ids of calls of tools begin that OpenAI runs and whose input it does not give as arguments."""
+_EMPTY: Final[tuple[object, ...]] = ("{}", {})
 _RESULT_ENDINGS: Final = (
     "tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output", "function_call_result",
 )  # fmt: skip
@@ -239,9 +243,21 @@ def call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
     refused = refused_tool(arguments)
     if refused is not None:
         return ToolCallPart(call_id, refused, None)
-    if is_answered_call(node) and arguments is None:
-        arguments = node.get("action") or {key: node[key] for key in _PROVIDER_ARGUMENTS if key in node} or None
+    if are_stand_ins(arguments, call_id):
+        arguments = None
+    elif is_answered_call(node) and arguments is None:
+        arguments = arguments_of_provider(node)
     return ToolCallPart(call_id, name, arguments, _is_by_provider(node))
+
+
+def arguments_of_provider(answered: Mapping[Any, Any]) -> object:
+    """Returns the arguments of a call of OpenAI's own tools, which are beside what came of it; None if there are none."""
+    return answered.get("action") or {key: answered[key] for key in _PROVIDER_ARGUMENTS if key in answered} or None
+
+
+def are_stand_ins(arguments: object, call_id: str | None) -> bool:
+    """Whether Vercel's AI SDK wrote these arguments of a tool that OpenAI ran: it has none, whatever the tool was given."""
+    return arguments in _EMPTY and call_id is not None and _ITEM_OF_OPENAI.match(call_id) is not None
 
 
 def _is_by_provider(call: Mapping[Any, Any]) -> bool:

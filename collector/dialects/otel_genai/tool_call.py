@@ -12,7 +12,7 @@ from collector.model.from_span import doubt_failure, doubt_start, genai_span_of,
 from collector.model.genai_span import CONVENTIONS, IGNORED, TOOL, GenAISpan
 from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, is_returned_error, parameters_of
-from collector.payloads.messages import tool_call_parts
+from collector.payloads.messages import are_stand_ins, arguments_of_provider, tool_call_parts
 from collector.payloads.outcomes import says_failure
 from collector.payloads.refusals import Refusal, find_refusal, guardrail_refusal, is_refusal
 from collector.payloads.span_names import is_handoff
@@ -24,7 +24,7 @@ from collector.payloads.tool_results import (
     response_told,
     tool_result,
 )
-from collector.payloads.values import first_value, known_name_of, name_of, parse_json
+from collector.payloads.values import first_value, known_name_of, name_of, parse_any, parse_json
 from scorers.trajectory import Status
 
 _TOOL_NAME: Final = "tool.name"  # OpenCode
@@ -157,6 +157,9 @@ def _read_arguments(call: GenAISpan, span: Span) -> None:
         call.arguments = _arguments_in_events(span)
     if call.arguments is None:
         call.arguments = _other_arguments(span.attributes)
+    if are_stand_ins(call.arguments, call.call_id):
+        result = parse_any(span.attributes.get(semconv.TOOL_CALL_RESULT))
+        call.arguments = arguments_of_provider(result) if isinstance(result, Mapping) else None
 
 
 def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:

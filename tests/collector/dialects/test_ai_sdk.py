@@ -272,3 +272,27 @@ def test_a_call_without_a_result_in_a_stream_that_was_aborted_may_have_failed() 
     """Release 7: a tool that threw for that has the span of one that returned nothing."""
     run = run_of(ai("ai.streamText", 1, lasting=100), ai("ai.toolCall", 2, 1, attributes=TOOL))
     assert (called(run), doubts(run)) == (["get"], ["unobserved_results"])
+
+
+@pytest.mark.parametrize(
+    ("result", "arguments"),
+    [
+        ('{"action":{"type":"search","query":"news"}}', {"type": "search", "query": "news"}),
+        ('{"queries":["news"],"results":null}', {"queries": ["news"]}),
+        (None, None),
+    ],
+)
+def test_what_a_tool_that_openai_ran_was_given_is_in_its_result(result: str | None, arguments: Any) -> None:
+    """AI SDK 7 writes no arguments of its calls, in the model's answer and on the span."""
+    call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search", "gen_ai.tool.type": "extension"}
+    told = {} if result is None else {"gen_ai.tool.call.result": result}
+    given = {**call, **told, "gen_ai.tool.call.id": "ws_1", "gen_ai.tool.call.arguments": "{}"}
+    assert read_tool(span("execute_tool search", 2, 1, attributes=given, scope="gen_ai"))[2] == arguments
+
+
+@pytest.mark.parametrize(("call_id", "arguments"), [("ws_1", None), ("call_1", {})])
+def test_what_a_tool_that_openai_ran_was_given_is_not_recorded_before_7(call_id: str, arguments: Any) -> None:
+    calls = json.dumps([{"toolCallId": call_id, "toolName": "search", "input": "{}"}])
+    answer = {"ai.response.toolCalls": calls, "ai.response.finishReason": "stop"}
+    run = run_of(ai("ai.generateText", 1, lasting=50), ai("ai.generateText.doGenerate", 2, 1, 1, 10, attributes=answer))
+    assert [call.arguments for call in run.trajectory.calls] == [arguments]
