@@ -57,6 +57,8 @@ _AGENT_CLASS: Final = re.compile(r"Agent\.workflow$")  # LlamaIndex: the class, 
 # They never end the span of a tool that raises, so it is never exported.
 _LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.instrumentation.llamaindex"})
 _LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
+_OF_AGENT: Final = '"lg_name":"Command"'
+"""What a request of LangChain's agents for JavaScript (1.5) returns, in which middleware may answer in place of a tool."""
 _DECORATORS: Final = "traceloop.tracer"
 _LOCAL: Final = "<locals>."
 """In the qualified name of a function inside another, which the decorators take for that of a tool or agent without one."""
@@ -239,7 +241,7 @@ def _read_langchain_step(span: Span) -> GenAISpan:
     if type(output) is not str or "HumanMessage" in output or "ToolMessage" in output or "tool_calls" not in output:
         output = None  # the graph's whole state, or a step without calls
     genai_span = model_span_of(span, NAME, output, span.attributes.get(_INPUT))
-    genai_span.note(traced_calls="named")
+    genai_span.note(traced_calls="named", outcome="hooked" if output is not None and _OF_AGENT in output else "")
     return genai_span
 
 

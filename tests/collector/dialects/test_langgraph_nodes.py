@@ -182,3 +182,33 @@ def test_the_graph_tells_that_middleware_may_answer_in_both_languages(scope: str
     )
     assert called(run) == ["pay"]
     assert ("uncertain_execution" in doubts(run)) is (integration == "langchain_create_agent")
+
+
+@pytest.mark.parametrize(
+    ("updates", "is_open"), [('{"output":[{"lg_name":"Command","update":%s}]}', True), ("%s", False)]
+)
+def test_middleware_may_answer_what_a_step_of_langchains_agents_for_js_asked_for(
+    updates: str, *, is_open: bool
+) -> None:
+    """OpenLLMetry 0.27 has no metadata, and the calls in its steps alone; all steps are below the caller's span."""
+    step = {"gen_ai.operation.name": "workflow", "traceloop.span.kind": "workflow"}
+    said = updates % json.dumps({"messages": [ASKING]})
+    told = [
+        {"role": "user"},
+        {"role": "assistant", "parts": []},
+        {"role": "tool", "parts": [{"type": "text", "content": "x"}]},
+    ]
+    chat = {
+        "gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(told),
+        "gen_ai.output.messages": '[{"role":"assistant","parts":[{"type":"text","content":"ok"}]}]',
+    }  # fmt: skip
+    results = {"lc": 1, "id": ["ToolMessage"], "kwargs": TOLD}
+    state = json.dumps({"messages": [{"type": "human", "content": "hi"}, ASKING, results]})
+    run = run_of(
+        span("POST /chat", 1, lasting=90),
+        span("workflow RunnableSequence", 2, 1, 10, 5, attributes={**step, "traceloop.entity.output": said}),
+        span("workflow RunnableSequence", 3, 1, 30, 15, attributes={**step, "traceloop.entity.input": state}),
+        span("chat main", 4, 1, 35, 5, attributes=chat),
+    )
+    assert called(run) == ["pay"]
+    assert ("uncertain_execution" in doubts(run)) is is_open
