@@ -46,6 +46,9 @@ _BEGINNING: Final = 64
 _ANTHROPIC: Final = ("openinference.instrumentation.anthropic", "@arizeai/openinference-instrumentation-anthropic")
 _BY_PROVIDER: Final = re.compile(r'"type": ?"(?:(?:server|mcp)_tool_use|\w{1,40}_tool_result)"')
 """In their answers with what the provider ran; attributes hold such calls like those that the model asked for."""
+_RESPONSE: Final = re.compile(r'"object": ?"response"')
+_RUN_BY_OPENAI: Final = re.compile(r'"type": ?"(?:mcp|web_search|file_search|code_interpreter|image_generation)_call"')
+"""Likewise in an answer of the Responses API; attributes name the search of the web after its type, and leave out others."""
 _CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
 """In outputs that hold calls in the framework's own form alone: Mastra 0.x, DSPy."""
 _CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")
@@ -155,6 +158,8 @@ def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) 
         and _BY_PROVIDER.search(output) is not None
         and len(output) <= MAX_TEXT
     ):
+        return output
+    if type(output) is str and _RUN_BY_OPENAI.search(output) and _RESPONSE.search(output) and len(output) <= MAX_TEXT:
         return output
     calls = flattened_calls(attributes)
     if calls is not None and scope in _WITHOUT_EMPTY and output:

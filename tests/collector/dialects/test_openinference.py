@@ -442,6 +442,40 @@ def test_a_failed_call_of_claudes_agent_may_have_been_denied(
     assert (called(run), doubts(run)) == expected
 
 
+def test_what_openai_runs_itself_is_in_the_answer_alone() -> None:
+    """OpenAI Agents 0.24 under 2.6: the attributes lack calls of hosted servers of tools, and the rest of a search."""
+    found: dict[str, Any] = {"id": "m1", "type": "mcp_call", "name": "look_up", "arguments": '{"q": 1}', "output": "x"}
+    items: list[dict[str, Any]] = [
+        {**found, "error": None, "status": "completed"},
+        {**found, "id": "m2", "arguments": '{"q": 2}', "output": None, "error": "boom", "status": "failed"},
+        {"id": "w1", "action": {"type": "search", "query": "x"}, "status": "completed", "type": "web_search_call"},
+        {"type": "function_call", "id": "f1", "call_id": "c1", "name": "pay", "arguments": '{"n": 1}'},
+    ]
+    key = "llm.output_messages.0.message.tool_calls"
+    answer = {
+        "output.value": json.dumps({"id": "r1", "object": "response", "output": items}, separators=(",", ":")),
+        f"{key}.0.tool_call.id": "w1",
+        f"{key}.0.tool_call.function.name": "web_search_call",
+        f"{key}.1.tool_call.id": "c1",
+        f"{key}.1.tool_call.function.name": "pay",
+        f"{key}.1.tool_call.function.arguments": '{"n": 1}',
+    }
+    paid = {"tool.name": "pay", "input.value": '{"n": 1}', "output.value": "paid"}
+    run = run_of(
+        oi("AGENT", "shop", 1, lasting=100),
+        oi("LLM", "response", 2, 1, 1, 5, attributes=answer),
+        oi("TOOL", "pay", 3, 1, 10, 5, attributes=paid, status=1),
+        oi("LLM", "response", 4, 1, 20, 5, attributes={"output.value": "Done."}),
+    )
+    assert [(call.name, call.status, call.executed) for call in run.trajectory.calls] == [
+        ("look_up", "ok", True),
+        ("look_up", "error", True),
+        ("web_search", "ok", True),
+        ("pay", "ok", True),
+    ]
+    assert doubts(run) == []
+
+
 def test_a_server_of_tools_does_not_know_for_which_of_claudes_agents_it_was_called() -> None:
     """Its spans (mcp 2.3), where it is in the process of the SDK, are all directly below the outermost agent."""
     scope = "openinference.instrumentation.claude_agent_sdk"
