@@ -54,6 +54,8 @@ MODEL  memory   it is no request, but stores the conversation so far, or holds a
                 beside it, as are the calls, and in a trace of its own where no span is around all of them
        around   it lasts until the calls have ended that its answer asked for, and no others are inside
 """
+MAY_LACK_CALLS: Final = ("some", "automatic")
+"""Extents of a MODEL whose answer may lack calls."""
 TracedCalls = Literal["", "all", "tools", "named", "succeeded"]
 """Which calls leave spans, of those that run inside an AGENT or OTHER, or that the answer of a MODEL asked for.
 

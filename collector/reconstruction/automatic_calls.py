@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from collector.model.genai_span import GenAISpan
+from collector.model.tracing import MAY_LACK_CALLS
 from collector.payloads.history import calls_in_history
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.requested_calls import RequestedCall
@@ -20,7 +21,7 @@ def may_lack_calls(models: Sequence[GenAISpan], requested: Iterable[RequestedCal
     Where a client that can make calls itself (google-genai) left those of its answers to the application, which told it of
     their results, it makes none: not in that conversation.
     """
-    lacking = {model.span_id for model in models if model.tracing.extent in ("some", "automatic")}
+    lacking = {model.span_id for model in models if model.tracing.extent in MAY_LACK_CALLS}
     automatic = [model for model in models if model.tracing.extent == "automatic"]
     if len(automatic) < 2:
         return lacking

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from collector.model.genai_span import GenAISpan
+from collector.model.tracing import MAY_LACK_CALLS
 from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.user_input import is_answered, is_approval, resumes_run
 from collector.reconstruction.drafts import RunSpans, by_start
@@ -112,6 +113,6 @@ def _has_all_answers(run: RunSpans) -> bool:
     """Whether no request of the run may have asked for calls that are not known."""
     return all(
         (model.output is not None or model.finish == "other" or model.status == "error")
-        and model.tracing.extent not in ("some", "automatic")
+        and model.tracing.extent not in MAY_LACK_CALLS
         for model in run.models
     )

@@ -286,6 +286,19 @@ def test_a_call_of_which_the_result_would_be_recorded_and_is_not_waits_for_an_ap
     assert (called(run), doubts(run)) == expected
 
 
+def test_the_span_of_a_call_of_openai_agents_that_waits_may_end_well() -> None:
+    """opentelemetry-instrumentation-openai-agents-v2 0.1."""
+    scope = "opentelemetry.instrumentation.openai_agents"
+    made = {"gen_ai.tool.call.result": "18"}
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "get", {}), ("c2", "pay", {"order": 7})], 3, at=0),
+        tool_span("get", {}, 4, at=20, status=1, attributes=made, scope=scope),
+        tool_span("pay", {"order": 7}, 5, at=21, status=1, scope=scope),
+    )
+    assert (called(run), doubts(run)) == (["get", "(pay)"], ["other_traces", "uncertain_execution"])
+
+
 LLAMA_INDEX = "opentelemetry.instrumentation.genai.llama_index"
 
 
