@@ -62,12 +62,14 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         requested = requested_calls(models)
         checkpoint()
         calls = without_dispatchers(calls, requested, run)
-        if calls and requested:
-            _match_used(calls, requested, run, CallHistory(models, requested, is_ordered=run.turns_are_ordered))
-        requested = _without_made_before(requested, run)
-        checkpoint()
         # Parses inputs on first use only: each repeats the conversation so far, and few runs need them.
         history = CallHistory(models, requested, is_ordered=run.turns_are_ordered)
+        if calls and requested:
+            _match_used(calls, requested, run, history)
+        own = _without_made_before(requested, run)
+        if own is not requested:
+            requested, history = own, CallHistory(models, own, is_ordered=run.turns_are_ordered)
+        checkpoint()
         if _may_lack_requests(run, models, requested) or (requested and _has_unasked_calls(calls)):
             requested += _unrequested(run, known, history, calls, requested)
         if calls and not requested:
