@@ -96,7 +96,7 @@ def _may_be_hooked(model: GenAISpan, run: RunSpans, *, tools_have_spans: bool) -
     if model.tracing.outcome == "hooked":
         return tools_have_spans or model.tracing.identity == "node"
     own = run.wrappers if run.anchor is None else [run.anchor, *run.wrappers]
-    return tools_have_spans and any(span.tracing.outcome == "hooked" for span in own)
+    return any(span.tracing.outcome == "hooked" for span in own)
 
 
 def _weigh_unanswered(call: DraftCall, request: RequestedCall, run: RunSpans, anchor: GenAISpan) -> None:

@@ -89,6 +89,8 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.note(traced_calls="all")
     elif genai_span.scope == _AGENT_FRAMEWORK:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
+        # Middleware may answer in place of a tool, which leaves no span then.
+        genai_span.note(outcome="hooked")
     return genai_span
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, model_span, result, runs_of, span, tool_span, user
+from tests.builders import agent_span, called, doubts, model_span, result, run_of, runs_of, span, tool_span, user
 
 SCOPE = "agent_framework"
 ASKED = [("c1", "drop", {"user": "u7"}), ("c2", "get", {"city": "Oslo"})]
@@ -110,3 +110,14 @@ def test_without_content_a_call_beyond_the_limit_of_its_function_may_not_have_ru
     ]
     (run,) = runs_of(agent_span(scope=SCOPE), *raised)
     assert [(doubt.name, doubt.calls) for doubt in run.trajectory.doubts] == [("uncertain_execution", (1,))]
+
+
+def test_middleware_may_have_answered_in_place_of_a_tool() -> None:
+    """agent-framework 1.23: a call leaves a span, but for one that middleware did not let through to the tool."""
+    request = {"role": "assistant", "parts": [call("c1", "get", {"city": "Oslo"})]}
+    run = run_of(
+        agent_span(number=1, lasting=90, scope=SCOPE),
+        model_span([("c1", "get", {"city": "Oslo"})], 2, 1, at=10, scope=SCOPE, input_messages=[user("go")]),
+        model_span((), 3, 1, at=30, scope=SCOPE, input_messages=[user("go"), request, result("c1", "blocked")]),
+    )
+    assert "uncertain_execution" in doubts(run)
