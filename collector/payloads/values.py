@@ -246,6 +246,9 @@ def _as_json(value: Any) -> Any:
 
     What is parsed is written as JSON again, and tested by matchers and schemas, which know no other values.
     """
+    # True and False first: compiled, what is known to be an int is one from there on.
+    if value is None or value is True or value is False or isinstance(value, str):
+        return value
     if isinstance(value, dict):
         return {
             key if isinstance(key, (str, int, type(None))) else str(key): _as_json(one) for key, one in value.items()
@@ -256,8 +259,7 @@ def _as_json(value: Any) -> Any:
         return tuple([_as_json(one) for one in value])
     if isinstance(value, int):
         return value if value.bit_length() <= _MAX_BITS else hex(value)  # hexadecimal, of any number of digits
-    is_known = value is None or isinstance(value, str) or (isinstance(value, float) and isfinite(value))
-    return value if is_known else str(value)
+    return value if isinstance(value, float) and isfinite(value) else str(value)
 
 
 def are_several_objects(text: object) -> bool:

@@ -484,7 +484,7 @@ OF_TRACE = Results.of_trace
 @pytest.mark.parametrize(
     ("where", "fault"),
     [
-        ("collector.trace_evaluation.rebuild", broken),
+        ("collector.trace_evaluation.plain_run", broken),
         ("collector.pipeline.Scoring.verdicts_of", broken),
         ("collector.pipeline.Results.of_trace", broken_for_rules),
     ],
