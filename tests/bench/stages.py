@@ -36,6 +36,7 @@ _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("join", lazy, "join_fields"),
     ("known forms", SpanForms, "read"),
     ("dialects", dialects, "read_span"),
+    ("reconstruct", trace_evaluation, "plain_run"),
     ("reconstruct", trace_evaluation, "rebuild"),
     ("score", Scoring, "verdicts_of"),
     ("annotate", results, "annotations_of"),
