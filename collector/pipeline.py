@@ -232,7 +232,7 @@ class Pipeline:
             self.refused.forget_old()
         if self._traces.busy:
             return 0.0
-        parts = (self._assembler, self._conversation_pipeline, self._hold_queue)
+        parts = (self._assembler, self._conversation_pipeline, self._hold_queue, self._output)
         deadlines = [part.next_deadline() for part in parts]
         return max(0.0, min((deadline for deadline in deadlines if deadline is not None), default=now + 1.0) - now)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from math import inf
+from typing import Final, NamedTuple
 
 from collector.assembly.trace import Trace
 from collector.clock import Clock
@@ -17,6 +18,9 @@ from collector.results.verdict_counter import VerdictCounter
 from collector.scoring.select_and_score import Scored
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
+
+_COUNTS_EVERY: Final = 0.1
+"""Seconds: to add to a series with an exemplar takes as long as to score a run, however many verdicts it counts."""
 
 
 class Archive(NamedTuple):
@@ -43,6 +47,7 @@ class VerdictOutput:
         self._judge_queue, self._on_verdict, self._archive = judge_queue, on_verdict, archive
         self._counter = VerdictCounter(telemetry)
         self._seconds: list[float] = []
+        self._next_counts = -inf
 
     def record(self, trace: Trace, scored: Scored, seconds: float) -> None:
         """Record in a trace the verdicts that were given in that time, and count those that revise an earlier one."""
@@ -95,9 +100,18 @@ class VerdictOutput:
         self._hold_queue.add_judgement(export, events, attributes, self._clock.now(), awaited=awaited)
 
     def flush(self, now: float) -> None:
-        """Bring the counts to /metrics, and queue what is ready to be sent."""
+        """Bring the counts to /metrics, unless that was done just now, and queue what is ready to be sent."""
+        if now >= self._next_counts:
+            self._next_counts = now + _COUNTS_EVERY
+            self._flush_counts()
+        self._hold_queue.flush(now)
+
+    def next_deadline(self) -> float | None:
+        """Returns when there are counts to bring to /metrics, None for never."""
+        return self._next_counts if self._seconds or self._counter.has_gathered else None
+
+    def _flush_counts(self) -> None:
         self._counter.flush()
         if self._seconds:
             self._telemetry.scoring_seconds.observe_all(self._seconds)
             self._seconds.clear()
-        self._hold_queue.flush(now)

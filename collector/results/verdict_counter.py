@@ -54,6 +54,11 @@ class VerdictCounter:
         self._of_kinds: ByteCache[Kind, _Counts] = ByteCache(_KINDS)
         self._begun: set[tuple[str, ...]] = set()
 
+    @property
+    def has_gathered(self) -> bool:
+        """Whether there are counts to ``flush``."""
+        return bool(self._gathered or self._totals)
+
     def count(self, verdict: Verdict) -> None:
         """Take one verdict."""
         # What depends on more than the kind is never kept by it: dimensions are attributes, the tools declared a run's own.

@@ -97,6 +97,26 @@ def test_verdicts_are_counted(bench: Bench) -> None:
     assert bench.value("receiver_accepted_spans_total", receiver="otlp", transport="grpc") == 4
 
 
+def test_verdicts_that_follow_at_once_are_counted_together_and_soon(bench: Bench) -> None:
+    def counted() -> tuple[float, float]:
+        return bench.value("runs_total", release="root"), bench.value("scoring_seconds_count")
+
+    bench.send(data.tool(2, 1, "get_weather"), data.agent(1))
+    bench.clock.seconds += 0.0625
+    other = bytes(range(2, 18))
+    bench.send(data.tool(2, 1, "get_weather", trace_id=other), data.agent(1, trace_id=other))
+    bench.clock.seconds += 1.9375
+    bench.pipeline.advance()
+    assert (len(bench.verdicts), counted()) == (1, (1, 1))
+    bench.clock.seconds += 0.0625
+    pause = bench.pipeline.advance()
+    assert (len(bench.verdicts), counted()) == (2, (1, 1))
+    assert 0 < pause < 0.0625
+    bench.clock.seconds += pause
+    bench.pipeline.advance()
+    assert counted() == (2, 2)
+
+
 def test_what_a_bad_run_lacks_and_adds(bench: Bench) -> None:
     bench.send(data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "delete_all", at=0.2), data.agent(1))
     bench.wait(7)
