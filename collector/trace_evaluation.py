@@ -220,12 +220,14 @@ class TraceEvaluator:
 
 def _rebuild_whole(evaluation: TraceEvaluation) -> None:
     trace, rules = evaluation.trace, evaluation.rules
-    spans, parents = list(trace.spans.values()), trace.parents()
+    spans = list(trace.spans.values())
     # Not of a session of many turns, of which more than its runs is kept for the next one.
-    plain = None if trace.state is TraceState.REOPENED else plain_run(trace.trace_id, spans, parents, rules.settings)
-    if plain is not None:
-        evaluation.runs = (plain,)
-        return
+    if trace.state is not TraceState.REOPENED:
+        plain = plain_run(trace.trace_id, spans, bytes(trace.links), rules.settings)
+        if plain is not None:
+            evaluation.runs = (plain,)
+            return
+    parents = trace.parents()
     rebuilt = rebuild(trace.trace_id, spans, parents, rules.settings)
     evaluation.runs, evaluation.awaited = rebuilt.runs, awaited_span(rebuilt)
     # Most traces have one turn only, so nothing is kept for a second.

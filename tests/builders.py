@@ -12,7 +12,8 @@ from collector.config.loading import load_config
 from collector.config.model import Config
 from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
-from collector.reconstruction.reconstruct import ContextSettings, reconstruct
+from collector.reconstruction.plain_runs import plain_run
+from collector.reconstruction.reconstruct import ContextSettings, rebuild
 from collector.reconstruction.run import Run
 from collector.scoring.rule_files import LoadedRules
 from scorers import RuleSet
@@ -141,7 +142,21 @@ def genai_spans(items: Iterable[Span | LogRecord]) -> list[GenAISpan]:
 def runs_of(*items: Span | LogRecord, settings: ContextSettings | None = None) -> list[Run]:
     """The runs of one trace of these spans and log records."""
     parents = {item.span_id: item.parent_span_id for item in items if isinstance(item, Span)}
-    return reconstruct(TRACE, genai_spans(items), parents, settings or ContextSettings())
+    return reconstruct(genai_spans(items), parents, settings or ContextSettings())
+
+
+def reconstruct(
+    spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings | None = None
+) -> list[Run]:
+    """The runs of one trace, as the collector finds them."""
+    settings = settings or ContextSettings()
+    plain = plain_run(TRACE, spans, links_of(parents), settings)
+    return [plain] if plain is not None else rebuild(TRACE, spans, dict(parents), settings).runs
+
+
+def links_of(parents: Mapping[bytes, bytes]) -> bytes:
+    """The ids of spans and parents, as an open trace keeps them."""
+    return b"".join([one[:8].ljust(8, b"\0") for link in parents.items() for one in link])
 
 
 def run_of(*items: Span | LogRecord, settings: ContextSettings | None = None) -> Run:

@@ -12,6 +12,7 @@ from typing import Final
 
 from collector.model.genai_span import AGENT, BY_SHAPE, MODEL, OTHER, TOOL, GenAISpan
 from collector.model.tracing import USUAL
+from collector.otlp.lazy import parent_links
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.ancestry import MAX_CONTEXT_STEPS
 from collector.reconstruction.context import ContextSettings, context_of
@@ -22,14 +23,16 @@ from scorers.trajectory import ToolCall, Trajectory
 
 MAX_SPANS: Final = 64
 """Of how many spans such a run may be: a larger trace is evaluated in slices, which this is not."""
+_NO_LINKS: Final[Mapping[bytes, bytes]] = {}
 _MAX_ARGUMENTS: Final = 16_384
 """Characters of all arguments that were recorded as text: far fewer than may be parsed for a trace, so nobody has to count."""
 
 
-def plain_run(
-    trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: dict[bytes, bytes], settings: ContextSettings
-) -> Run | None:
-    """Returns the only run of such a trace, as `rebuild` would; None if it is not for sure that plain."""
+def plain_run(trace_id: bytes, genai_spans: Sequence[GenAISpan], links: bytes, settings: ContextSettings) -> Run | None:
+    """Returns the only run of such a trace, as `rebuild` would; None if it is not for sure that plain.
+
+    ``links`` has the ids of every received span and of its parent, GenAI or not, one after the other.
+    """
     if len(genai_spans) > MAX_SPANS:
         return None
     agent: GenAISpan | None = None
@@ -53,8 +56,10 @@ def plain_run(
             return None
     if agent is None or not tools or agent.name is None or agent.output is not None or agent.dialect == BY_SHAPE:
         return None
-    above = _above(agent, around, parents)
-    if above is None or len(above) < len(around) or not _are_below(tools, agent) or not _are_below(models, agent):
+    if not (_are_below(tools, agent) and _are_below(models, agent)) or _lacks_parents(links):
+        return None
+    above = _above(agent, around, links)
+    if above is None or len(above) < len(around):
         return None
     tools, models = _in_order(tools), _in_order(models)
     if not (_are_plain(tools) and (not models or _ask_in_turn(models, tools))):
@@ -63,18 +68,20 @@ def plain_run(
     return None if calls is None else _run_of(trace_id, agent, above, tools, models, calls, settings)
 
 
-def _above(
-    agent: GenAISpan, around: Mapping[bytes, GenAISpan], parents: Mapping[bytes, bytes]
-) -> list[GenAISpan] | None:
-    """Returns the GenAI spans above ``agent``, the nearest first; None if any span of the trace lacks its parent."""
-    known = b""
-    for parent in parents.values():
-        # Identity first: siblings share the id of their parent.
-        if parent is not known and parent and parent not in parents:
-            return None
-        known = parent
+def _lacks_parents(links: bytes) -> bool:
+    """Whether the parent of any span of the trace was not received."""
+    # Ids as integers: to slice and hash each of them as bytes takes twice as long.
+    ids = memoryview(links).cast("Q").tolist()
+    parents = set(ids[1::2])
+    parents.discard(0)  # of a root
+    return not parents.issubset(ids[::2])
+
+
+def _above(agent: GenAISpan, around: Mapping[bytes, GenAISpan], links: bytes) -> list[GenAISpan] | None:
+    """Returns the GenAI spans above ``agent``, the nearest first; None if they go round in a circle, or are too many."""
     found: list[GenAISpan] = []
     at = agent.parent_span_id
+    parents = parent_links(links) if at else _NO_LINKS
     for _ in range(MAX_CONTEXT_STEPS):
         if not at:
             return found

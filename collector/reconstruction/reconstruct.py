@@ -21,28 +21,14 @@ from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps, contradicting_clocks
-from collector.reconstruction.plain_runs import plain_run
 from collector.reconstruction.run import AGREEING, Run
 from collector.reconstruction.runs import group_runs
 
-__all__ = ["ContextSettings", "Rebuilt", "is_awaited", "rebuild", "reconstruct"]
-
-
-def reconstruct(
-    trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
-) -> list[Run]:
-    """Returns the runs of one trace in order of start.
-
-    ``parents`` maps every received span of the trace, GenAI or not, to its parent (b"" for a root). The result does not
-    depend on the order or repetition of spans, which are not modified. Never raises on malformed input.
-    """
-    known = dict(parents)
-    plain = plain_run(trace_id, genai_spans, known, settings)
-    return [plain] if plain is not None else rebuild(trace_id, genai_spans, known, settings).runs
+__all__ = ["ContextSettings", "Rebuilt", "is_awaited", "rebuild"]
 
 
 class Rebuilt(NamedTuple):
-    """The runs of some spans, and what they were made of."""
+    """The runs of some spans in order of start, and what they were made of."""
 
     runs: list[Run]
     spans: Mapping[bytes, GenAISpan]
@@ -54,7 +40,11 @@ class Rebuilt(NamedTuple):
 def rebuild(
     trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: dict[bytes, bytes], settings: ContextSettings
 ) -> Rebuilt:
-    """As ``reconstruct``, for who has to know what the runs were made of."""
+    """Returns the runs of one trace.
+
+    ``parents`` maps every received span of the trace, GenAI or not, to its parent (b"" for a root). The result does not
+    depend on the order or repetition of spans, which are not modified. Never raises on malformed input.
+    """
     # One budget for a trace: texts that are each within their limit may still take too long together.
     return limit_parsing(lambda: _rebuild(trace_id, genai_spans, parents, settings))
 

@@ -11,9 +11,19 @@ from collector.model.span import LogRecord, Span
 from collector.model.span_copies import copy_of
 from collector.payloads.tool_results import ToolResult
 from collector.reconstruction.indexing import index_spans
-from collector.reconstruction.reconstruct import ContextSettings, reconstruct
 from collector.resumable import Resumable
-from tests.builders import TRACE, agent_span, doubts, genai_spans, log, model_span, run_of, span, span_id, tool_span
+from tests.builders import (
+    agent_span,
+    doubts,
+    genai_spans,
+    log,
+    model_span,
+    reconstruct,
+    run_of,
+    span,
+    span_id,
+    tool_span,
+)
 
 FAILED = log("gen_ai.tool.message", 4, {"id": "c1", "content": "Error: no"}, at=21)
 ITEMS: list[Span | LogRecord] = [
@@ -55,8 +65,8 @@ def test_an_event_without_its_span_is_a_model_request_of_its_own() -> None:
 def test_events_merged_again_change_no_run() -> None:
     spans = genai_spans(ITEMS)
     parents = {item.span_id: item.parent_span_id for item in ITEMS if isinstance(item, Span)}
-    first = reconstruct(TRACE, spans, parents, ContextSettings())
-    assert reconstruct(TRACE, spans, parents, ContextSettings()) == first
+    first = reconstruct(spans, parents)
+    assert reconstruct(spans, parents) == first
 
 
 def test_events_of_many_spans_are_indexed_in_slices() -> None:

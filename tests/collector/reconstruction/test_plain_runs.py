@@ -19,7 +19,7 @@ from collector.payloads.tool_results import ToolResult
 from collector.reconstruction.context import ContextSettings
 from collector.reconstruction.plain_runs import plain_run
 from collector.reconstruction.reconstruct import rebuild
-from tests.builders import EPOCH, MS, RESOURCE, TRACE, span_id
+from tests.builders import EPOCH, MS, RESOURCE, TRACE, links_of, span_id
 
 SETTINGS = ContextSettings(route=("http.route",), intent=("app.intent",), dimensions=("model",), content=True)
 Trace = tuple[list[GenAISpan], dict[bytes, bytes]]
@@ -60,7 +60,7 @@ def genai_span(role: Any, number: int, parent: int, at: float, lasting: float) -
 
 def plain_of(trace: Trace) -> Any:
     spans, parents = trace
-    return plain_run(TRACE, spans, dict(parents), SETTINGS)
+    return plain_run(TRACE, spans, links_of(parents), SETTINGS)
 
 
 def rebuilt_of(trace: Trace) -> Any:

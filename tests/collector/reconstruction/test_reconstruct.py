@@ -14,7 +14,6 @@ from collector import dialects
 from collector.dialects import ATTRIBUTES, DIALECTS
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.reconstruction.joined_runs import join_runs
-from collector.reconstruction.reconstruct import ContextSettings, reconstruct
 from collector.reconstruction.run import Run
 from tests.builders import (
     TRACE,
@@ -23,6 +22,7 @@ from tests.builders import (
     genai_spans,
     log,
     model_span,
+    reconstruct,
     result,
     run_of,
     runs_of,
@@ -89,8 +89,8 @@ def test_reconstructing_twice_gives_the_same_runs() -> None:
     read = genai_spans(EVENTFUL)
     before = repr(read)
     parents = {item.span_id: item.parent_span_id for item in EVENTFUL if isinstance(item, Span)}
-    once = shown(reconstruct(TRACE, read, parents, ContextSettings()))
-    assert shown(reconstruct(TRACE, read, parents, ContextSettings())) == once
+    once = shown(reconstruct(read, parents))
+    assert shown(reconstruct(read, parents)) == once
     assert repr(read) == before
 
 
@@ -247,8 +247,8 @@ def test_any_spans_give_the_same_runs_twice_and_are_not_modified(items: list[Spa
     read = genai_spans(items)
     parents = {item.span_id: item.parent_span_id for item in items if isinstance(item, Span)}
     before = repr(read)
-    first = repr(reconstruct(TRACE, read, parents, ContextSettings()))
-    assert repr(reconstruct(TRACE, read, parents, ContextSettings())) == first
+    first = repr(reconstruct(read, parents))
+    assert repr(reconstruct(read, parents)) == first
     assert repr(read) == before
 
 
