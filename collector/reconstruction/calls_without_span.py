@@ -162,7 +162,7 @@ def _apply_messages(
     if call.executed and call.doubt is None and is_broken(request.arguments_text):
         call.doubt_execution(BROKEN)
     if call.executed and call.doubt is None and history.is_of_another(request):
-        call.doubt, call.evidence = "uncertain_owner", "the conversation in the agent's span lacks it"
+        call.doubt_owner("the conversation in the agent's span lacks it")
 
 
 def _apply_provided(call: DraftCall, result: ResultStatus) -> None:

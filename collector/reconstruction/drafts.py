@@ -158,17 +158,15 @@ class DraftCall:
         executed: bool = True,
         turn: int = -1,
         position: int = 0,
-        step: int = 0,
         enclosing_id: bytes | None = None,
         resource: Resource | None = None,
-        response: int = -1,
         known_by: KnownBy = "span",
         run: int = 0,
     ) -> None:
         self.name, self.id, self.arguments, self.arguments_text = name, id, arguments, arguments_text
         self.status, self.error_type, self.start_ns, self.end_ns = status, error_type, start_ns, end_ns
         self.span_id, self.executed, self.turn, self.position = span_id, executed, turn, position
-        self.step, self.enclosing_id, self.resource, self.response = step, enclosing_id, resource, response
+        self.step, self.enclosing_id, self.resource, self.response = 0, enclosing_id, resource, -1
         self.known_by, self.run = known_by, run
         self.doubt, self.evidence, self.refusal, self.fits, self.is_silent = None, "", None, False, False
         self.is_in_words = self.is_contradicted = False
@@ -176,6 +174,12 @@ class DraftCall:
     def doubt_execution(self, evidence: str) -> None:
         """Doubt that it ran; ``evidence`` is a clause."""
         self.doubt, self.evidence = "uncertain_execution", evidence
+
+    def doubt_owner(self, evidence: str) -> None:
+        """Doubt that it is a call of this run, unless it is in doubt already or did not run; ``evidence`` is a clause."""
+        # One doubt for a call: what may not have run at all is tried both ways as it is.
+        if self.executed and self.doubt is None:
+            self.doubt, self.evidence = "uncertain_owner", evidence
 
     def settle_refusal(self, *, fits: bool) -> None:
         """Decide a refusal that its arguments decide: it ran if they ``fit`` the tool. Other doubts stay."""

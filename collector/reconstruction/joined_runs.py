@@ -41,7 +41,7 @@ def join_runs(
         own = [
             DraftCall(
                 call.name, call.id, call.arguments, call.arguments_text, call.status, call.error_type, call.start_ns,
-                call.end_ns, span_id, call.executed, call.step, enclosing_id=run.started_by, resource=resource,
+                call.end_ns, span_id, call.executed, turn=call.step, enclosing_id=run.started_by, resource=resource,
                 known_by=call.known_by, run=number,
             )
             for call, span_id, resource in zip(run.trajectory.calls, run.call_span_ids, resources, strict=True)

@@ -43,6 +43,12 @@ from collector.reconstruction.unrecorded_calls import (
     is_transcript_of_part,
     may_have_lost_failures,
 )
+from collector.reconstruction.unseen_agents import (
+    doubt_asked_inside,
+    doubt_beside_agents,
+    doubt_of_other_names,
+    doubt_unasked,
+)
 
 _ADK_RUST: Final = "adk_rust"
 """The dialect of runs that end well to wait for a human, and record nothing of it."""
@@ -55,44 +61,10 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     """
     checkpoint()
     calls = _recorded_calls(run)
-    models: list[GenAISpan] = []
     requested: list[RequestedCall] = []
     if run.models:
         models, run.turns_are_ordered = in_causal_order(run.models)
-        requested = requested_calls(models)
-        checkpoint()
-        calls = without_dispatchers(calls, requested, run)
-        # Parses inputs on first use only: each repeats the conversation so far, and few runs need them.
-        history = CallHistory(models, requested, is_ordered=run.turns_are_ordered)
-        if calls and requested:
-            _match_used(calls, requested, run, history)
-        own = _without_made_before(requested, run)
-        if own is not requested:
-            requested, history = own, CallHistory(models, own, is_ordered=run.turns_are_ordered)
-        checkpoint()
-        if _may_lack_requests(run, models, requested) or (requested and _has_unasked_calls(calls)):
-            requested += _unrequested(run, known, history, calls, requested)
-        if calls and not requested:
-            assign_responses(calls, run)
-            apply_told_in_order(calls, models if run.turns_are_ordered else ())
-        checkpoint()
-        calls += calls_without_span(run, models, requested, history)
-        checkpoint()
-        _doubt_pending(calls, run, models)
-        run.has_unrecorded_calls |= any(
-            one.model.tracing.extent == "turns" and history.status(one) is None
-            for one in requested
-            if one.execution is None
-        )
-        run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or has_unrecorded_calls(run, models, requested)
-        run.is_continued |= _goes_on_elsewhere(run, requested) or _was_told_of_earlier(run)
-        _note_unasked_results(run, calls, models, history)
-        _doubt_asked_inside(run, calls, requested)
-        _doubt_unasked(run, calls, requested)
-        run.turns_are_ordered = run.turns_are_ordered and not were_asked_at_once(requested, run.asked_inside)
-        if any(model.is_transcript for model in models):
-            run.has_unrecorded_calls |= history.is_partly_unread or has_unseen_coworker(run, calls)
-            run.has_unrecorded_calls |= is_transcript_of_part(run)
+        calls, requested = _with_requests(run, known, calls, models)
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
     elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)
@@ -100,14 +72,54 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         calls = [call for call in calls if call.name not in CLASSES]
         run.has_unrecorded_calls = True
     is_untold = bool(run.nameless) and not _are_told(run, calls)
-    run.has_unrecorded_calls |= is_untold or may_have_lost_failures(run, models, requested)
+    run.has_unrecorded_calls |= is_untold or may_have_lost_failures(run, requested)
     accept_repeated(calls)
     doubt_corrected(calls)
     doubt_unparsed(calls)
-    if run.anchor is not None and run.anchor.role is AGENT and run.anchor.name is None:
-        _doubt_owners(run, calls)
-    _doubt_beside_agents(run, calls)
+    doubt_of_other_names(run, calls)
+    doubt_beside_agents(run, calls)
     return calls
+
+
+def _with_requests(
+    run: RunSpans, known: KnownCalls, calls: list[DraftCall], models: Sequence[GenAISpan]
+) -> tuple[list[DraftCall], list[RequestedCall]]:
+    """Returns the calls that spans or ``models``, which are in order, tell of, and what was requested of the latter."""
+    requested = requested_calls(models)
+    checkpoint()
+    calls = without_dispatchers(calls, requested, run)
+    # Parses inputs on first use only: each repeats the conversation so far, and few runs need them.
+    history = CallHistory(models, requested, is_ordered=run.turns_are_ordered)
+    if calls and requested:
+        _match_used(calls, requested, run, history)
+    own = _without_made_before(requested, run)
+    if own is not requested:
+        requested, history = own, CallHistory(models, own, is_ordered=run.turns_are_ordered)
+    checkpoint()
+    if _may_lack_requests(run, models, requested) or (requested and _has_unasked_calls(calls)):
+        requested += _unrequested(run, known, history, calls, requested)
+    if calls and not requested:
+        assign_responses(calls, run)
+        apply_told_in_order(calls, models if run.turns_are_ordered else ())
+    checkpoint()
+    calls += calls_without_span(run, models, requested, history)
+    checkpoint()
+    _doubt_pending(calls, run, models)
+    run.has_unrecorded_calls |= any(
+        one.model.tracing.extent == "turns" and history.status(one) is None
+        for one in requested
+        if one.execution is None
+    )
+    run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or has_unrecorded_calls(run, models, requested)
+    run.is_continued |= _goes_on_elsewhere(run, requested) or _was_told_of_earlier(run)
+    _note_unasked_results(run, calls, models, history)
+    doubt_asked_inside(run, calls, requested)
+    doubt_unasked(run, calls, requested)
+    run.turns_are_ordered = run.turns_are_ordered and not were_asked_at_once(requested, run.asked_inside)
+    if any(model.is_transcript for model in models):
+        run.has_unrecorded_calls |= history.is_partly_unread or has_unseen_coworker(run, calls)
+        run.has_unrecorded_calls |= is_transcript_of_part(run)
+    return calls, requested
 
 
 def _match_used(
@@ -173,8 +185,7 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
         for call in disputed_calls:
             # These were counted among the disputed spans, and order nothing in this run.
             call.turn = call.response = -1
-            if call.executed and call.doubt is None:  # else what is in doubt already is tried both ways
-                call.doubt, call.evidence = "uncertain_owner", "it is below a span that was not received"
+            call.doubt_owner("it is below a span that was not received")
             calls.append(call)
     if run.repeated:
         for call in calls:
@@ -204,62 +215,6 @@ def _doubt_waiting(calls: Sequence[DraftCall]) -> None:
     for call in silent:
         if last[call.id, call.name] is not call:
             call.doubt_execution("its span holds no result, and a later one has its id")
-
-
-def _doubt_owners(run: RunSpans, calls: Iterable[DraftCall]) -> None:
-    """Doubt the calls of a run without a name that name another agent than the first does: none has a span of its own."""
-    agents = {spans[0].span_id: spans[0].agent for spans in run.executions if spans[0].agent is not None}
-    first = next(iter(agents.values()), None)
-    for call in calls if len(agents) > 1 else ():
-        agent = agents.get(call.span_id or b"", first)
-        if agent != first and call.executed and call.doubt is None:
-            call.doubt, call.evidence = "uncertain_owner", f"it is a call of {agent}, which has no span of its own"
-
-
-def _doubt_beside_agents(run: RunSpans, calls: Iterable[DraftCall]) -> None:
-    """Doubt the calls that began while an agent without a span of its own was under way: they may be that agent's."""
-    agents = [spans[0] for spans in run.executions if spans[0].tracing.extent in ("asks", "starts")]
-    for call in calls if agents else ():
-        began = [one for one in agents if one.start_ns < call.start_ns]
-        goes_on = any(one.tracing.extent == "starts" or call.start_ns < one.end_ns for one in began)
-        if goes_on and call.executed and call.doubt is None:
-            call.doubt, call.evidence = "uncertain_owner", "an agent that has no span of its own may have made it"
-
-
-def _doubt_asked_inside(run: RunSpans, calls: Iterable[DraftCall], requested: Iterable[RequestedCall]) -> None:
-    """Doubt the calls that a tool asked a model for: an agent inside it, without a span of its own, may have made them."""
-    if not run.asked_inside:
-        return
-    asked = {id(request.execution) for request in requested if request.model.span_id in run.asked_inside}
-    # A model there asked for tools, or may have: which is not recorded.
-    unknown = {
-        run.asked_inside.get(model.span_id)
-        for model in run.models
-        if model.finish == "tool_calls" or (model.output is None and not model.has_output)
-    }
-    for call in calls:
-        is_inside = id(call) in asked or (call.enclosing_id is not None and call.enclosing_id in unknown)
-        if is_inside and call.executed and call.doubt is None:
-            call.doubt, call.evidence = (
-                "uncertain_owner",
-                "a model was asked inside a call of another tool, and asked for it",
-            )
-
-
-def _doubt_unasked(run: RunSpans, calls: Iterable[DraftCall], requested: Iterable[RequestedCall]) -> None:
-    """Doubt a call with nothing but a name that no model asked for, where models did for others, and one was asked inside it:
-    the span may be an agent's (openlit's functions). What was asked inside one whose span ended before is not known.
-    """
-    asking = set(run.asked_inside.values())
-    begun = {spans[0].span_id for spans in run.executions if spans[0].tracing.outcome == "begun"}
-    asked = {id(request.execution) for request in requested if request.execution is not None} if asking or begun else ()
-    for call in calls if asked or begun else ():
-        is_open = id(call) not in asked and call.executed and call.doubt is None
-        is_bare = call.id is None and call.arguments is None and call.arguments_text is None
-        if is_open and call.span_id in begun:
-            call.doubt_execution("no model asked for it, and models may have been asked inside it")
-        elif is_open and asked and call.span_id in asking and is_bare:
-            call.doubt_execution("no model asked for it, and a model was asked inside it")
 
 
 def _is_usual(spans: Sequence[GenAISpan]) -> bool:

@@ -144,7 +144,7 @@ def _are_refused(model: GenAISpan, later: GenAISpan) -> bool:
     return bool(own) and not without_refused(model, own)
 
 
-def may_have_lost_failures(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:
+def may_have_lost_failures(run: RunSpans, requested: Iterable[RequestedCall]) -> bool:
     """Whether spans of calls that failed may be missing beside those of others: their tracer writes none, and no messages
     of a model tell that it asked for them.
     """
@@ -154,9 +154,9 @@ def may_have_lost_failures(run: RunSpans, models: Sequence[GenAISpan], requested
     else:
         return False
     speaking = {request.model.span_id for request in requested}
-    return not models or any(
+    return not run.models or any(
         model.finish == "tool_calls" or not (model.finish or model.has_output or model.tool_results is not None)
-        for model in models
+        for model in run.models
         if model.span_id not in speaking
     )
 

@@ -240,9 +240,11 @@ def test_steps_of_one_agent_do_not_depend_on_another() -> None:
 def test_calls_in_order_by_one_clock_are_ordered_as_by_comparing_them() -> None:
     def ordered(made: Sequence[tuple[int, ...]], resources: Iterator[Resource]) -> object:
         calls = [
-            call(str(at), start, start + lasting, turn, at, response=response, run=run, resource=next(resources))
-            for at, (start, lasting, turn, response, run) in enumerate(made)
+            call(str(at), start, start + lasting, turn, at, run=run, resource=next(resources))
+            for at, (start, lasting, turn, _, run) in enumerate(made)
         ]
+        for one, (_, _, _, response, _) in zip(calls, made, strict=True):
+            one.response = response
         unordered = assign_steps(calls, 0)
         orders = [[[[one.name for one in unit] for unit in way] for way in doubt.orders] for doubt in unordered]
         return [(one.name, one.step) for one in calls], orders
