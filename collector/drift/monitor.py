@@ -21,7 +21,8 @@ from collector.drift.state import DriftState
 from collector.drift.stream import MAX_STREAMS, VERSION, Stream
 from collector.results.redaction import Redaction
 from collector.scoring.verdict import Verdict
-from collector.telemetry.metrics import MAX_LABEL_LENGTH, OVERFLOW, Telemetry
+from collector.telemetry.metric_table import MAX_LABEL_LENGTH, OVERFLOW
+from collector.telemetry.metrics import Telemetry
 from scorers.quoting import printable, shorten
 
 _log = logging.getLogger(__name__)

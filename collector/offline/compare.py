@@ -24,7 +24,7 @@ from collector.offline.stream import Evaluation, Lists
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from collector.statistics import Interval, difference_interval
-from collector.telemetry.metrics import dimension_text
+from collector.telemetry.metric_table import dimension_text
 from scorers.quoting import printable, shorten
 
 Decision = Literal["worse", "no worse", "wait"]

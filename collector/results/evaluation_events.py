@@ -13,7 +13,7 @@ from collector.model import semconv
 from collector.otlp.annotate import AttributeValue, log_record, record_end
 from collector.results.span_attributes import extra_tools
 from collector.scoring.verdict import Verdict
-from collector.telemetry.metrics import dimension_text
+from collector.telemetry.metric_table import dimension_text
 from scorers import Evaluation
 from scorers.conformance.scorer import MAX_SHAPE_CALLS
 

@@ -11,7 +11,8 @@ from prometheus_client import Counter
 from collector.byte_cache import ByteCache
 from collector.scoring.kinds import Kind
 from collector.scoring.verdict import Verdict
-from collector.telemetry.metrics import OVERFLOW, Telemetry
+from collector.telemetry.metric_table import OVERFLOW
+from collector.telemetry.metrics import Telemetry
 from scorers import Rule, RuleSet
 from scorers.rules.names import is_exact
 

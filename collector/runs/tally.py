@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from collector.scoring.verdict import Verdict
-from collector.telemetry.metrics import dimension_text
+from collector.telemetry.metric_table import dimension_text
 
 DIMENSIONS: Final = ("service.name", "service.version", "deployment.environment.name", "gen_ai.request.model")
 """Attributes of a run, or of its resource, by which runs are compared, beside those of ``exporters.prometheus.dimensions``."""

@@ -106,12 +106,12 @@ SETTINGS = {
     "exporters.file.rotation.max_backups":
         "collector/exporters/test_file.py::test_files_are_bounded_in_size_and_number",
     "exporters.prometheus.max_label_values":
-        "collector/telemetry/test_metrics.py::test_a_label_keeps_so_many_values_and_counts_the_rest",
+        "collector/telemetry/test_metric_table.py::test_a_label_keeps_so_many_values_and_counts_the_rest",
 }  # fmt: skip
 """Each setting that is a limit, and the test below tests/ that fails without it."""
 
 CONSTANTS = {
-    "collector.telemetry.metrics.MAX_COMBINATIONS":
+    "collector.telemetry.metric_table.MAX_COMBINATIONS":
         "collector/exporters/test_prometheus.py::test_combinations_of_labels_are_bounded_and_no_sample_is_lost",
     "collector.config.yaml_documents.MAX_BYTES":
         "collector/config/test_yaml_documents.py::test_a_file_over_the_limit_is_refused",

@@ -22,7 +22,8 @@ from collector.drift.monitor import MAX_PATHS, DriftMonitor, build_monitor
 from collector.drift.state import MAX_BYTES, DriftState
 from collector.drift.stream import MAX_STREAMS
 from collector.results.redaction import Redaction
-from collector.telemetry.metrics import MAX_LABEL_LENGTH, Telemetry
+from collector.telemetry.metric_table import MAX_LABEL_LENGTH
+from collector.telemetry.metrics import Telemetry
 from scorers.trajectory import DoubtName
 from tests.collector.verdicts import verdict_of
 from tests.sinks import ManualClock

@@ -19,7 +19,8 @@ from prometheus_client.registry import Collector
 from collector.config.exporters import PrometheusExporterConfig
 from collector.exporters.prometheus import PrometheusExporter
 from collector.results.verdict_counter import VerdictCounter, begin_counters
-from collector.telemetry.metrics import MAX_COMBINATIONS, OVERFLOW, Telemetry
+from collector.telemetry.metric_table import MAX_COMBINATIONS, OVERFLOW
+from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import Receive, Scope, Send
 from scorers import FoundIntent, RuleSet, compile_rules, parse_rules
 from tests.collector.verdicts import evaluation, verdict_of
