@@ -101,7 +101,6 @@ def _read_question(span: Span) -> GenAISpan:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE, _OWN_SCOPE),
     read_span=read_span,
     attributes=frozenset({_KIND, _TOOL_NAME, _AGENT_NAME, _RECIPIENT, _INPUT, _OUTPUT, _TYPE, _QUESTION, _ANSWER}),

@@ -52,7 +52,6 @@ def _inputs(span: Span) -> dict[str, Any]:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     markers=(b"ag.type.node",),

@@ -106,7 +106,6 @@ _SCOPES: Final = (_WRAPPER, _DECORATORS, _AGNO)
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=_SCOPES,
     read_span=read_span,
     attributes=frozenset(

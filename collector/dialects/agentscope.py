@@ -105,7 +105,6 @@ def _tells_failure(result: str) -> bool:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=_SCOPES,
     read_span=read_span,
     attributes=frozenset({

@@ -25,6 +25,4 @@ def read_span(span: Span) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
-    name=NAME, keys=(), scopes=("autogen SingleThreadedAgentRuntime",), read_span=read_span, attributes=frozenset()
-)
+DIALECT: Final = Dialect(name=NAME, scopes=("autogen SingleThreadedAgentRuntime",), read_span=read_span)

@@ -87,7 +87,6 @@ def _read_interaction(span: Span) -> GenAISpan:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     whole_scopes=(_SCOPE,),

@@ -78,7 +78,6 @@ def _read_agent(span: Span, is_outermost: bool) -> GenAISpan:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     markers=(_COMPONENT.encode(),),

@@ -74,7 +74,6 @@ def read_log(record: LogRecord) -> GenAISpan | None:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     read_log=read_log,

@@ -158,7 +158,6 @@ def _offered(request: str) -> str | None:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     whole_scopes=(_SCOPE,),

@@ -48,7 +48,6 @@ def read_span(span: Span) -> GenAISpan | None:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     markers=(b"lmnr.span.path",),

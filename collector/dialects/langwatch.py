@@ -41,7 +41,6 @@ def read_span(span: Span) -> GenAISpan | None:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     markers=(b"langwatch.span.type",),

@@ -74,7 +74,6 @@ def _read_model(span: Span) -> GenAISpan:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     markers=(_TYPE.encode(), _CHECKED.encode()),

@@ -82,7 +82,6 @@ def _calls_of(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     whole_scopes=(_SCOPE,),
     read_span=read_span,

@@ -111,7 +111,6 @@ def _list_of(value: object) -> list[Any]:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     whole_scopes=(_SCOPE,),

@@ -159,7 +159,6 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE, _MAGENTIC_SCOPE),
     read_span=read_span,
     attributes=frozenset(

@@ -43,7 +43,6 @@ def read_span(span: Span) -> GenAISpan | None:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(NAME,),
     read_span=read_span,
     attributes=frozenset({_KIND, _FRAMEWORK, _FUNCTION, _PARENT, _INPUT, _OUTPUT}),

@@ -176,7 +176,6 @@ def _calls_asked_for(span: Span) -> list[dict[str, object]] | None:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE, _GOOGLE_SCOPE,
         *_KEEPING_ONE, *_KEEPING_LAST),
     read_span=read_span,

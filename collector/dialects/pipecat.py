@@ -34,7 +34,6 @@ def read_span(span: Span) -> GenAISpan | None:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     attributes=frozenset({semconv.OPERATION_NAME, _INPUT, _OUTPUT, semconv.ERROR_TYPE}),

@@ -83,7 +83,6 @@ def _read_events(span: Span) -> GenAISpan:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=("pydantic-ai",),
     read_span=read_span,
     attributes=frozenset({

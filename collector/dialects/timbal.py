@@ -57,7 +57,6 @@ def _last_part(path: str) -> str | None:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     markers=(b"timbal.",),

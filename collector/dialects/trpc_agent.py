@@ -61,7 +61,6 @@ def _read_limited(span: Span) -> GenAISpan:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=("trpc.agent.go",),
     read_span=read_span,
     attributes=frozenset({

@@ -75,7 +75,6 @@ def _read_agent(span: Span) -> GenAISpan:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     markers=(b"entity.type",),

@@ -18,9 +18,9 @@ class Dialect:
     """
 
     name: str
-    keys: tuple[str, ...]
     read_span: Callable[[Span], GenAISpan | None]
     """Returns None for a span that is in this dialect and not understood."""
+    keys: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     markers: tuple[bytes, ...] = ()
     """Byte strings, one of which every relevant span of this dialect contains, unless it contains one of ``otel_genai``'s.

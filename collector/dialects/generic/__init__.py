@@ -282,7 +282,6 @@ MARKERS: Final[tuple[bytes, ...]] = (
 
 DIALECT: Final[Dialect] = Dialect(
     name=BY_SHAPE,
-    keys=(),
     read_span=read_span,
     markers=MARKERS,
     output_attributes=("output.value", "lmnr.span.output", "output"),
