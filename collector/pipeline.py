@@ -31,7 +31,7 @@ from collector.judging.queue import JudgeQueue
 from collector.otlp import lazy
 from collector.otlp.structure import Structure
 from collector.reader import reader_for
-from collector.reconstruction.reconstruct import ContextSettings
+from collector.reconstruction.context import ContextSettings
 from collector.request_pipeline import RequestPipeline, Steps
 from collector.results.redaction import Redaction
 from collector.results.results import Results
@@ -51,6 +51,7 @@ from collector.verdict_output import Archive, VerdictOutput
 
 _log = logging.getLogger(__name__)
 _WHILE_FULL: Final = 0.05  # seconds after which it is looked whether the sending queue has room again
+_TIME_TO_EVICT: Final = 0.01  # seconds, after which the other traces are left to the next time
 
 
 class Pipeline:
@@ -242,12 +243,9 @@ class Pipeline:
         if trace is not None and not trace.evaluating:
             self._traces.release_complete(iter([(trace, Due.IDLE)]))
 
-    def evict(self, count: int = 100, budget: float = 0.01) -> None:
-        """Release traces and conversations as they are, because the memory limit is reached.
-
-        Up to ``count`` of them, for about ``budget`` seconds.
-        """
-        until = self._clock.now() + budget
+    def evict(self, count: int = 100) -> None:
+        """Release up to ``count`` traces and conversations as they are, because the memory limit is reached."""
+        until = self._clock.now() + _TIME_TO_EVICT
         for _ in range(count):
             # What is leaving counts to no limit any more, and is evaluated soon.
             if (trace := self._assembler.open.next_to_evict()) is None:

@@ -118,9 +118,8 @@ class RequestPipeline:
             received = lazy.split(groups, _AGENT_FILTER)
             yield
             scopes = yield from self._read_spans(received.scopes)
-            yield from self._assembler.open.unpack(
-                received.links
-            )  # which takes too long to be done where they are taken
+            # Here, in steps: it takes too long to be done where the spans are taken.
+            yield from self._assembler.open.unpack(received.links)
             # Read after the last pause: deadlines count from when the
             # spans are taken, not from when reading them began.
             now, before = self._clock.now(), self._assembler.occupied()

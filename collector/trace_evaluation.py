@@ -12,8 +12,9 @@ from collector.assembly.due import Due
 from collector.assembly.trace import Trace, TraceState
 from collector.clock import Clock
 from collector.model.past import Past
+from collector.reconstruction.context import ContextSettings
 from collector.reconstruction.plain_runs import plain_run
-from collector.reconstruction.reconstruct import ContextSettings, is_awaited, rebuild
+from collector.reconstruction.reconstruct import is_awaited, rebuild
 from collector.reconstruction.run import Run
 from collector.reconstruction.turns import awaited_span, next_turn, past_of
 from collector.results.results import EnvelopedItems, Results

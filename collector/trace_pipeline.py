@@ -29,6 +29,7 @@ from collector.verdict_output import VerdictOutput
 from scorers import ToolCall
 
 _AT_ONCE: Final = 16  # traces evaluated together
+_MAX_COUNTED: Final = 100  # verdicts counted in one step
 
 
 class _InSlices(NamedTuple):
@@ -255,9 +256,6 @@ class TracePipeline:
     def _count_one(self) -> None:
         verdict, spans = self._uncounted.popleft()
         self._output.count([verdict], spans)
-
-
-_MAX_COUNTED: Final = 100  # verdicts counted in one step
 
 
 def _has_told_calls(evaluation: TraceEvaluation) -> bool:

@@ -12,8 +12,9 @@ from collector.config.loading import load_config
 from collector.config.model import Config
 from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
+from collector.reconstruction.context import ContextSettings
 from collector.reconstruction.plain_runs import plain_run
-from collector.reconstruction.reconstruct import ContextSettings, rebuild
+from collector.reconstruction.reconstruct import rebuild
 from collector.reconstruction.run import Run
 from collector.scoring.rule_files import LoadedRules
 from scorers import RuleSet
@@ -142,7 +143,7 @@ def genai_spans(items: Iterable[Span | LogRecord]) -> list[GenAISpan]:
 def runs_of(*items: Span | LogRecord, settings: ContextSettings | None = None) -> list[Run]:
     """The runs of one trace of these spans and log records."""
     parents = {item.span_id: item.parent_span_id for item in items if isinstance(item, Span)}
-    return reconstruct(genai_spans(items), parents, settings or ContextSettings())
+    return reconstruct(genai_spans(items), parents, settings)
 
 
 def reconstruct(

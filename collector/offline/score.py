@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from collector.offline.parts import Request
@@ -19,12 +19,12 @@ from collector.telemetry.metrics import Telemetry
 from scorers import RuleSet
 
 
-def score_files(paths: Iterable[Path], rules: LoadedRules, dimensions: Sequence[str] = ()) -> list[Verdict]:
+def score_files(paths: Iterable[Path], rules: LoadedRules) -> list[Verdict]:
     """The verdicts of every agent run in the files, then of their conversations: for few runs. Raises InputError.
 
-    Each folder is one set of traces. Attributes of runs are taken from their model requests too if they are ``dimensions``.
+    Each folder is one set of traces.
     """
-    found = Evaluation([Scorer(rules, dimensions)], _only).of_files(paths)
+    found = Evaluation([Scorer(rules)], _only).of_files(paths)
     return [verdict for verdicts in found for verdict in verdicts]
 
 

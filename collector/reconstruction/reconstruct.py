@@ -24,8 +24,6 @@ from collector.reconstruction.ordering import assign_steps, contradicting_clocks
 from collector.reconstruction.run import AGREEING, Run
 from collector.reconstruction.runs import group_runs
 
-__all__ = ["ContextSettings", "Rebuilt", "is_awaited", "rebuild"]
-
 
 class Rebuilt(NamedTuple):
     """The runs of some spans in order of start, and what they were made of."""
@@ -40,7 +38,7 @@ class Rebuilt(NamedTuple):
 def rebuild(
     trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: dict[bytes, bytes], settings: ContextSettings
 ) -> Rebuilt:
-    """Returns the runs of one trace.
+    """Returns the runs of one trace in order of start, and what they were made of.
 
     ``parents`` maps every received span of the trace, GenAI or not, to its parent (b"" for a root). The result does not
     depend on the order or repetition of spans, which are not modified. Never raises on malformed input.

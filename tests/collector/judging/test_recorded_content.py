@@ -15,8 +15,8 @@ from collector.model.genai_span import Content
 from collector.model.span import LogRecord, Span
 from collector.payloads.flattened_attributes import FlattenedAttributes
 from collector.payloads.tool_definitions import tool_definitions
+from collector.reconstruction.context import ContextSettings
 from collector.reconstruction.indexing import index_spans
-from collector.reconstruction.reconstruct import ContextSettings
 from tests.builders import agent_span, log, model_span, run_of, span, tool_span
 
 OUTPUT = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "Sunny."}]}])

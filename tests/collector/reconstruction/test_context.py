@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Resource
-from collector.reconstruction.reconstruct import ContextSettings
+from collector.reconstruction.context import ContextSettings
 from collector.scoring.select_and_score import tenant_of
 from tests.builders import agent_span, doubts, model_span, run_of, runs_of, span, tool_span, user
 

@@ -11,9 +11,9 @@ import pytest
 
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
+from collector.reconstruction.context import ContextSettings
 from collector.reconstruction.drafts import DraftCall
 from collector.reconstruction.ordering import MAX_COMPARED, MAX_ORDERS, assign_steps, contradicting_clocks
-from collector.reconstruction.reconstruct import ContextSettings
 from tests.builders import agent_span, called, model_span, run_of, runs_of, span, steps, tool_span
 
 JS = 1_700_000_000_000 * 1_000_000
