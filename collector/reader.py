@@ -11,12 +11,11 @@ from collector.judging import recorded_content
 from collector.model import semconv
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import LogRecord, Span
-from collector.otlp.decode import Decoder
+from collector.otlp.decode import Decoder, ReadSpan
 from collector.results.hidden import log_reader, span_reader
 from collector.results.redaction import Redaction
 from collector.scoring.rule_files import LoadedRules
 
-_ReadSpan = Callable[[Span], GenAISpan | None]
 _ReadLog = Callable[[LogRecord], GenAISpan | None]
 
 
@@ -24,7 +23,7 @@ class Reader(NamedTuple):
     """Decodes spans and log records, and makes GenAI spans of them."""
 
     decoder: Decoder
-    span: _ReadSpan
+    span: ReadSpan
     log: _ReadLog
 
 
@@ -37,7 +36,7 @@ def reader_for(
         context.route, context.intent, semconv.TENANT_NAMES, rules.set.attributes, dimensions
     )
     prefixes = dialects.ATTRIBUTE_PREFIXES
-    read_span: _ReadSpan = dialects.read_span
+    read_span: ReadSpan = dialects.read_span
     read_log: _ReadLog = dialects.read_log
     if content:  # costly, and used by nothing else
         read_span, read_log = recorded_content.read_span, recorded_content.read_log
@@ -52,7 +51,7 @@ def reader_for(
     return Reader(decoder, read_span, read_log)
 
 
-def _with_attributes(names: Sequence[str], read_span: _ReadSpan) -> _ReadSpan:
+def _with_attributes(names: Sequence[str], read_span: ReadSpan) -> ReadSpan:
     """Returns a reader that leaves these attributes on a model's requests, of which others are not needed."""
 
     def read(span: Span) -> GenAISpan | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, genai_span_of, model_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
@@ -28,12 +29,9 @@ _ANSWER: Final = "ag2.human_input.response"
 _APPROVAL: Final = "Agent wants to call the tool:\n`"
 """How it asks whether a call may run, unless the tool has words of its own for it."""
 _APPROVED: Final = ("y", "yes", "1", "always")
-_KIND: Final = "openinference.span.kind"
 _TOOL_NAME: Final = "tool.name"
 _AGENT_NAME: Final = "agent.name"
 _RECIPIENT: Final = "ag2.recipient.name"
-_INPUT: Final = "input.value"
-_OUTPUT: Final = "output.value"
 _CHATS: Final = (".initiate_chat", ".a_initiate_chat")
 _REPLIES: Final = (".generate_reply", ".a_generate_reply")
 _RESULTS: Final = '"tool_responses":'
@@ -46,7 +44,7 @@ def read_span(span: Span) -> GenAISpan | None:
     conventions."""
     if span.scope.name == _OWN_SCOPE:
         return _read_question(span) if span.attributes.get(_TYPE) == "human_input" else None
-    if span.attributes.get(_KIND) == "TOOL" and _TOOL_NAME in span.attributes:
+    if span.attributes.get(semconv.OPENINFERENCE_KIND) == "TOOL" and _TOOL_NAME in span.attributes:
         return _read_tool(span)
     if span.name.endswith(_CHATS):
         return _read_chat(span)
@@ -57,18 +55,18 @@ def read_span(span: Span) -> GenAISpan | None:
 
 def _read_chat(span: Span) -> GenAISpan:
     get = span.attributes.get
-    genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT))
+    genai_span = context_span_of(span, Role.AGENT, NAME, get(semconv.INPUT_VALUE))
     genai_span.name = name_of(get(_RECIPIENT)) or name_of(get(_AGENT_NAME))
     return genai_span
 
 
 def _read_reply(span: Span) -> GenAISpan:
-    output = span.attributes.get(_OUTPUT)
+    output = span.attributes.get(semconv.OUTPUT_VALUE)
     if output is None and span.status != STATUS_ERROR:
         return IGNORED  # it had nothing to say, which ends the chat
     if type(output) is str and output[:1] == "{" and _RESULTS in output:
         return IGNORED
-    return model_span_of(span, NAME, output, span.attributes.get(_INPUT))
+    return model_span_of(span, NAME, output, span.attributes.get(semconv.INPUT_VALUE))
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -76,7 +74,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     if genai_span.status != "error":
         return genai_span
-    result = parse_any(span.attributes.get(_OUTPUT))
+    result = parse_any(span.attributes.get(semconv.OUTPUT_VALUE))
     message = result[1] if isinstance(result, list) and len(result) == 2 else None
     content = message.get("content") if isinstance(message, Mapping) else None
     if type(content) is str:
@@ -103,6 +101,18 @@ DIALECT: Final = Dialect(
     name=NAME,
     scopes=(_SCOPE, _OWN_SCOPE),
     read_span=read_span,
-    attributes=frozenset({_KIND, _TOOL_NAME, _AGENT_NAME, _RECIPIENT, _INPUT, _OUTPUT, _TYPE, _QUESTION, _ANSWER}),
-    output_attributes=(_OUTPUT,),
+    attributes=frozenset(
+        {
+            semconv.OPENINFERENCE_KIND,
+            _TOOL_NAME,
+            _AGENT_NAME,
+            _RECIPIENT,
+            semconv.INPUT_VALUE,
+            semconv.OUTPUT_VALUE,
+            _TYPE,
+            _QUESTION,
+            _ANSWER,
+        }
+    ),
+    output_attributes=(semconv.OUTPUT_VALUE,),
 )

@@ -22,7 +22,7 @@ from collector.model.from_span import (
 )
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
-from collector.payloads.offered_tools import MAX_DEFINITIONS
+from collector.payloads.offered_tools import definitions_behind
 from collector.payloads.refusals import MAX_DENIAL, Refusal, may_be_blocked
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import known_name_of, name_of, parse_any
@@ -43,7 +43,6 @@ _MERGED: Final = "(merged"  # a turn with parallel calls adds a span for all of 
 _UNKNOWN_TOOL: Final = "Tool not found"  # describes what 2.x records in place of a tool that does not exist
 _AGENT_SPAN: Final = re.compile(r"agent_run \[(.+)\]$")  # 1.x; the name is recorded nowhere else
 _TOOLS: Final = re.compile(r'"tools": ?(?=\[\{"function(?:_d|D)eclarations": ?\[)')
-_DECODER: Final = json.JSONDecoder()
 _EMPTY: Final = ("{}", '""', "")
 _MISFIT: Final = re.compile(r'validating root: validating /properties/([\w-]{1,100}): type: (.{0,400}?) has type "')
 """What has a value that does not fit a schema in Go: arguments, or what the tool returned. Which lacks one tells nothing."""
@@ -136,24 +135,11 @@ def _read_model(span: Span) -> GenAISpan:
     genai_span = model_span_of(
         span, NAME, None if response in _EMPTY else response, None if request in _EMPTY else request
     )
-    if genai_span.output is not None and type(request) is str:
-        compare_with_offered(genai_span, _offered(request))
+    if genai_span.output is not None:
+        compare_with_offered(genai_span, definitions_behind(_TOOLS, request))
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(_SESSION))
     return genai_span
-
-
-def _offered(request: str) -> str | None:
-    """Returns the part of a request that defines the tools. The rest grows with the conversation and need not be parsed."""
-    found = _TOOLS.search(request)
-    if found is None:
-        return None
-    tools = request[found.end() : found.end() + MAX_DEFINITIONS]
-    try:
-        _, end = _DECODER.raw_decode(tools)
-    except (ValueError, RecursionError):
-        return None
-    return tools[:end]
 
 
 DIALECT: Final = Dialect(

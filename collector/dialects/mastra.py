@@ -74,7 +74,7 @@ _AGENT_OUTPUTS: Final = ("mastra.agent_run.output", _LANGFUSE_OUTPUT, _LAMINAR_O
 _MODEL_OUTPUTS: Final = (_OUTPUT, _LANGFUSE_OUTPUT, _LAMINAR_OUTPUT)
 _AGENT_INPUTS: Final = (_AGENT_INPUT, _INPUT, _LAMINAR_INPUT, "langfuse.observation.input")
 _ARGUMENTS: Final = (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT, _LAMINAR_INPUT, "mastra.metadata.args")
-_RESULTS: Final = (semconv.TOOL_CALL_RESULT, _OUTPUT, "output.value", _LAMINAR_OUTPUT)
+_RESULTS: Final = (semconv.TOOL_CALL_RESULT, _OUTPUT, semconv.OUTPUT_VALUE, _LAMINAR_OUTPUT)
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, "mastra.metadata.threadId", "threadId", _LAMINAR_SESSION)
 
 

@@ -16,6 +16,7 @@ from collector.model.from_span import context_span_of, genai_span_of, model_span
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
+from collector.payloads import langchain
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.told_failures import failure_of_crewai
 from collector.payloads.tool_results import failure_in_message
@@ -47,10 +48,6 @@ _MAX_CHUNKS: Final = 128  # so many events an SDK keeps of a span, the last ones
 _STREAM: Final = re.compile(r'"?<[\w.]{1,200} object at 0x[0-9a-f]+>"?')
 """In place of an answer: the repr of a stream that was not read for it (Anthropic's client, with `stream=True`)."""
 _CREWAI: Final = '{"agent_action": {'
-_LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
-_INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
-_NODE: Final = re.compile(r'"langgraph_node":\s*"([^"\\]+)"')
-_LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -62,7 +59,7 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_tool(span)
     if kind in ("CHAT_MODEL", "LLM"):
         return IGNORED if span.name.endswith(_PREPARES) else _read_model(span)
-    is_agent = kind == "AGENT" or find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA)) == span.name
+    is_agent = kind == "AGENT" or find_text(langchain.AGENT, span.attributes.get(_METADATA)) == span.name
     if is_agent or not span.parent_span_id:
         return _read_context(span, Role.AGENT if is_agent else Role.OTHER)
     return IGNORED
@@ -100,7 +97,7 @@ def _read_tool(span: Span) -> GenAISpan:
         # It writes `null` for what returns nothing, and ends well the span of a function that was cancelled.
         genai_span.status = "unset"
         genai_span.note(outcome="told")
-    genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
+    genai_span.agent = find_text(langchain.AGENT, span.attributes.get(_METADATA))
     return genai_span
 
 
@@ -134,8 +131,8 @@ def _read_model(span: Span) -> GenAISpan:
     genai_span = model_span_of(span, NAME, output, given)
     _read_chunks(genai_span, span)
     metadata = span.attributes.get(_METADATA)
-    genai_span.agent = find_text(_LANGCHAIN_AGENT, metadata)
-    note_node(genai_span, find_text(_NODE, metadata), find_text(_INTEGRATION, metadata))
+    genai_span.agent = find_text(langchain.AGENT, metadata)
+    note_node(genai_span, find_text(langchain.NODE, metadata), find_text(langchain.INTEGRATION, metadata))
     return genai_span
 
 
@@ -206,9 +203,9 @@ def _pieces(text: object) -> list[Mapping[str, Any]]:
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
     get = span.attributes.get
-    genai_span = context_span_of(span, role, NAME, get(_INPUT), find_text(_LANGCHAIN_THREAD, get(_METADATA)))
+    genai_span = context_span_of(span, role, NAME, get(_INPUT), find_text(langchain.THREAD, get(_METADATA)))
     genai_span.name = genai_span.agent = name_of(span.name)
-    note_graph(genai_span, span, find_text(_INTEGRATION, get(_METADATA)))
+    note_graph(genai_span, span, find_text(langchain.INTEGRATION, get(_METADATA)))
     return genai_span
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.from_span import genai_span_of
 from collector.model.genai_span import GenAISpan, Role
@@ -20,8 +21,6 @@ _KIND: Final = "nat.span.kind"
 _FRAMEWORK: Final = "nat.framework"
 _FUNCTION: Final = "nat.function.name"
 _PARENT: Final = "nat.function.parent_name"
-_INPUT: Final = "input.value"
-_OUTPUT: Final = "output.value"
 _WORKFLOW: Final = "<workflow>"
 _OWN: Final = "unknown"
 """The framework of the toolkit's own functions: others are the steps of LangChain's graphs."""
@@ -34,9 +33,9 @@ def read_span(span: Span) -> GenAISpan | None:
         return None
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(_FUNCTION))
-    genai_span.arguments = get(_INPUT)
+    genai_span.arguments = get(semconv.INPUT_VALUE)
     genai_span.note(identity="guessed")
-    if _OUTPUT not in span.attributes:  # it may have failed: that too ends with the status of a success
+    if semconv.OUTPUT_VALUE not in span.attributes:  # it may have failed: that too ends with the status of a success
         genai_span.status = "unset"
     return genai_span
 
@@ -45,5 +44,5 @@ DIALECT: Final = Dialect(
     name=NAME,
     scopes=(NAME,),
     read_span=read_span,
-    attributes=frozenset({_KIND, _FRAMEWORK, _FUNCTION, _PARENT, _INPUT, _OUTPUT}),
+    attributes=frozenset({_KIND, _FRAMEWORK, _FUNCTION, _PARENT, semconv.INPUT_VALUE, semconv.OUTPUT_VALUE}),
 )

@@ -16,6 +16,7 @@ from collector.model.from_span import context_span_of, genai_span_of, model_span
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
+from collector.payloads import langchain
 from collector.payloads.refusals import MAX_CHARS, Refusal, find_refusal, guardrail_refusal
 from collector.payloads.told_failures import is_in_place_of_result
 from collector.payloads.tool_arguments import arguments_of_callback
@@ -69,7 +70,6 @@ nor interrupts, and the SDK's decorators and MCP's clients not that a call was c
 _HAYSTACK, _REPLIES = "opentelemetry.instrumentation.haystack", "replies"
 """It gives the name of a generator's output for the model's answer (0.62)."""
 _RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')
-_RESULT_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 _FAILED_RESULT: Final = re.compile(r"""\s*(?:status='(?:failure|error)'|\{.*"is_error":\s*true\}\s*$)""", re.DOTALL)
 _ERROR_IN_REPR: Final = re.compile(
     r"""status='failure' result=None error=(?:'((?:[^'\\]|\\.)*+)|"((?:[^"\\]|\\.)*+))"""
@@ -134,7 +134,7 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.is_pending = recorded is not None
         if span.scope.name in _SILENT_SCOPES and _INPUT in span.attributes:
             genai_span.note(outcome="told")
-    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(_RESULT_CALL_ID, output)
+    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(langchain.CALL_ID, output)
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     # A JSON result ends with the flag and a repr begins with it; what is between may be long.

@@ -23,8 +23,6 @@ _DENIALS: Final = ("denied", "rejected", "permission_denied")
 """Types of errors that mean a denial, by the framework or by the tool."""
 AI_SDK: Final = ("ai", "gen_ai")
 """The scopes of Vercel's AI SDK. Where it gives a failed span a message, it records the exception as well."""
-_OPENINFERENCE: Final = "openinference.span.kind"
-_OUTPUT: Final = "output.value"
 _LANGUAGE, _PYTHON = "telemetry.sdk.language", "python"
 """Where a span has more attributes than the SDK keeps, that for Python drops the oldest, and so what a request was told."""
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial
@@ -58,10 +56,10 @@ def _is_failure_of_another(span: Span) -> bool:
     OpenInference's processor for Vercel's AI SDK copies that of the first failure of a trace, with its message, to all
     spans that end later, though they succeeded.
     """
-    if span.scope.name not in AI_SDK or _OPENINFERENCE not in span.attributes:
+    if span.scope.name not in AI_SDK or semconv.OPENINFERENCE_KIND not in span.attributes:
         return False
     if not span.status_message:  # what was thrown is no `Error`: the SDK records nothing of it, and no output
-        return _OUTPUT in span.attributes
+        return semconv.OUTPUT_VALUE in span.attributes
     return all(event.name != semconv.EVENT_EXCEPTION for event in span.events)
 
 

@@ -50,6 +50,11 @@ EVENT_ATTRIBUTES: Final = (
 )  # fmt: skip
 """Attributes of events and log records that are decoded, beyond those of spans."""
 
+# --- OpenInference, as other instrumentations write it too
+OPENINFERENCE_KIND: Final = "openinference.span.kind"
+INPUT_VALUE: Final = "input.value"
+OUTPUT_VALUE: Final = "output.value"
+
 # --- mcp
 MCP_METHOD_NAME: Final = "mcp.method.name"
 

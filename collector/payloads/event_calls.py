@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from collector.payloads.attribute_objects import ONE_NAME
 from collector.payloads.attribute_shapes import Values, first_line, values_by_meaning, words_of
 from collector.payloads.identified_calls import is_call_id, with_identified_call
 from collector.payloads.outcomes import says_failure
@@ -31,7 +32,6 @@ _REFUSED: Final = re.compile(r"_(rejected|denied|refused|unknown|not_found)$")
 _FAILED: Final = re.compile(r"_(?:error|errored|raised|fail|failed|crashed)$|^error_")
 _REFUSAL: Final = {"unknown": "unknown tool", "not_found": "tool not found"}
 _STARTED: Final = re.compile(r"_(?:start|started|begin)$")
-_ONE_NAME: Final = re.compile(r"[^\s,;]+")
 
 
 class Transcript(NamedTuple):
@@ -103,7 +103,7 @@ def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> Tra
                 messages[found.at] = None
                 messages.append(found.result)
                 has_results = True
-        elif (tool := tool or first_line(values.get("name", ()))) is not None and _ONE_NAME.fullmatch(tool):
+        elif (tool := tool or first_line(values.get("name", ()))) is not None and ONE_NAME.fullmatch(tool):
             result = _result(call_id, values)
             requests.append(_request(call_id, tool, values))
             messages += [requests[-1], result]

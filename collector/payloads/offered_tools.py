@@ -44,8 +44,15 @@ _CHOICE: Final = re.compile(r'"tool_choice": ?\{[^{}]{0,200}"type": ?"(?:functio
 
 
 def tools_in_request(request: object) -> str | None:
-    """Returns the definitions in the text of a request to OpenAI. The rest grows with the conversation, and is not parsed."""
-    found = _IN_REQUEST.search(request) if type(request) is str else None
+    """Returns the definitions in the text of a request to OpenAI."""
+    return definitions_behind(_IN_REQUEST, request)
+
+
+def definitions_behind(begin: re.Pattern[str], request: object) -> str | None:
+    """Returns the definitions behind what begins them in the text of a request. The rest of it grows with the conversation, and
+    is not parsed.
+    """
+    found = begin.search(request) if type(request) is str else None
     if found is None:
         return None
     tools = found.string[found.end() : found.end() + MAX_DEFINITIONS]

@@ -284,5 +284,5 @@ DIALECT: Final[Dialect] = Dialect(
     name=BY_SHAPE,
     read_span=read_span,
     markers=MARKERS,
-    output_attributes=("output.value", "lmnr.span.output", "output"),
+    output_attributes=(semconv.OUTPUT_VALUE, "lmnr.span.output", "output"),
 )

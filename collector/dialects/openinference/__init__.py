@@ -14,15 +14,11 @@ from typing import Final
 from collector.dialects.openinference import agno, model_request, tool_call
 from collector.dialects.openinference.common import (
     CLAUDE,
-    INPUT,
-    INTEGRATION,
     LANGCHAIN,
-    LANGCHAIN_AGENT,
     LANGCHAIN_JS,
     METADATA,
     METHOD,
     NAME,
-    OUTPUT,
     TOOL_NAME,
 )
 from collector.model import semconv
@@ -32,11 +28,11 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph
 from collector.model.span import Span
 from collector.model.tracing import TracedCalls
+from collector.payloads import langchain
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.text_calls import ACTION_INPUT, REJECTED
 from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
 
-_KIND: Final = "openinference.span.kind"
 _AGENT_NAME: Final = "agent.name"
 _CREW: Final = "crew_key"
 _CREW_TASKS: Final = "crew_tasks"
@@ -52,7 +48,6 @@ _AGENT_CHAIN: Final = re.compile(
 _AGENT_STEP: Final = re.compile(r"^\w{0,64}Agent(?:Runner|Worker)\.(?!a?(?:stream_)?chat$)")
 _BRACKETED: Final = re.compile(r"^(?:agent_run|invocation) \[(.+)\]$")
 _NODE: Final = '"langgraph_node":'
-_LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 _EVENT: Final = "target"
 _EVENT_PATH: Final = "metadata.path"
 _EVENT_OF_BEEAI: Final = re.compile(
@@ -79,7 +74,7 @@ _TRACED_CALLS: Final[dict[str, TracedCalls]] = {
 def read_span(span: Span) -> GenAISpan | None:
     """Classifies the span by its ``openinference.span.kind``."""
     attributes = span.attributes
-    kind = attributes.get(_KIND)
+    kind = attributes.get(semconv.OPENINFERENCE_KIND)
     if type(kind) is str:
         kind = kind.upper()  # tracers of one's own write it in either case
     event = attributes.get(_EVENT) or attributes.get(_EVENT_PATH)
@@ -111,7 +106,7 @@ def _read_event(span: Span) -> GenAISpan:
 def _read_agent(span: Span) -> GenAISpan:
     genai_span = _read_context(span)
     genai_span.role, genai_span.output = Role.AGENT, flattened_calls(span.attributes)
-    transcript = span.attributes.get(OUTPUT)
+    transcript = span.attributes.get(semconv.OUTPUT_VALUE)
     if _CREW in span.attributes and type(transcript) is str and len(transcript) <= MAX_TEXT:
         genai_span.history = transcript if any(marker in transcript for marker in _CREW_MESSAGES) else None
         # What an agent does again for a guardrail is a conversation of its own, without the attempt before.
@@ -132,7 +127,7 @@ def _read_agent(span: Span) -> GenAISpan:
 
 def _read_chain(span: Span) -> GenAISpan:
     """Reads a chain: the agent's run if LangChain's metadata names an agent like the span, else a step."""
-    agent = find_text(LANGCHAIN_AGENT, span.attributes.get(METADATA))
+    agent = find_text(langchain.AGENT, span.attributes.get(METADATA))
     if agent is not None and agent == span.name:
         genai_span = _read_agent(span)
         genai_span.note(traced_calls="all")
@@ -140,7 +135,7 @@ def _read_chain(span: Span) -> GenAISpan:
     if _AGENT_CHAIN.search(span.name):
         genai_span = _read_context(span)
         genai_span.role = Role.AGENT
-        transcript = span.attributes.get(OUTPUT)
+        transcript = span.attributes.get(semconv.OUTPUT_VALUE)
         if type(transcript) is str and _HAYSTACK_MESSAGE in transcript and len(transcript) <= MAX_TEXT:
             genai_span.history, genai_span.has_output = transcript, _tells_all_of_haystack(transcript)
         return genai_span
@@ -165,24 +160,24 @@ def _tells_all_of_haystack(transcript: str) -> bool:
 
 def _read_context(span: Span) -> GenAISpan:
     get = span.attributes.get
-    metadata, user_input = get(METADATA), get(INPUT)
+    metadata, user_input = get(METADATA), get(semconv.INPUT_VALUE)
     if _CREW in span.attributes:  # the input describes the agent; the task is in another attribute
-        user_input = get(OUTPUT) if span.parent_span_id else get(_CREW_TASKS)
-    conversation_id = name_of(get(semconv.SESSION_ID)) or find_text(_LANGCHAIN_THREAD, metadata)
+        user_input = get(semconv.OUTPUT_VALUE) if span.parent_span_id else get(_CREW_TASKS)
+    conversation_id = name_of(get(semconv.SESSION_ID)) or find_text(langchain.THREAD, metadata)
     genai_span = context_span_of(span, Role.OTHER, NAME, user_input, conversation_id)
-    genai_span.agent = find_text(LANGCHAIN_AGENT, metadata)
+    genai_span.agent = find_text(langchain.AGENT, metadata)
     if span.scope.name in (LANGCHAIN, LANGCHAIN_JS):
-        note_graph(genai_span, span, find_text(INTEGRATION, metadata))
+        note_graph(genai_span, span, find_text(langchain.INTEGRATION, metadata))
     return genai_span
 
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(_KIND,),
+    keys=(semconv.OPENINFERENCE_KIND,),
     read_span=read_span,
-    markers=(b"openinference.span.kind",),
+    markers=(semconv.OPENINFERENCE_KIND.encode(),),
     attributes=frozenset({
-        *tool_call.ATTRIBUTES, _AGENT_NAME, INPUT, OUTPUT, METADATA, _CREW, _CREW_TASKS,
+        *tool_call.ATTRIBUTES, _AGENT_NAME, semconv.INPUT_VALUE, semconv.OUTPUT_VALUE, METADATA, _CREW, _CREW_TASKS,
         _EVENT, _EVENT_PATH, semconv.AGENT_NAME, semconv.SESSION_ID, semconv.ERROR_TYPE,
     }),
     prefixes=model_request.PREFIXES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from collector.dialects.openinference.common import INPUT, OUTPUT
+from collector.model import semconv
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Scope, Span
 from collector.payloads.messages import tool_call_parts
@@ -37,7 +37,7 @@ def note_lost_failures(genai_span: GenAISpan, span: Span) -> None:
         return
     if release >= _TELLS_FAILED:
         genai_span.note(traced_calls="succeeded")
-    elif span.attributes.get(OUTPUT) == "None" and genai_span.status == "ok":
+    elif span.attributes.get(semconv.OUTPUT_VALUE) == "None" and genai_span.status == "ok":
         genai_span.status = "unset"
         genai_span.note(outcome="told")
         genai_span.refusal = genai_span.refusal or Refusal(is_sure=False)  # so does one whose arguments were refused
@@ -70,6 +70,6 @@ def note_unmarked_failures(genai_span: GenAISpan, span: Span) -> None:
     """Note of a request of an old release that the words of a result may be those of a tool or of its failure: neither the
     messages nor the spans of the calls tell which.
     """
-    release, given = _release(span.scope), span.attributes.get(INPUT)
+    release, given = _release(span.scope), span.attributes.get(semconv.INPUT_VALUE)
     if release and release < _ENDS_FAILED and not (type(given) is str and _MARK in given):
         genai_span.note(outcome="lossy")

@@ -8,21 +8,18 @@ from typing import Any, Final
 
 from collector.dialects.openinference import agno
 from collector.dialects.openinference.common import (
+    AGENTS_JS,
     HIDDEN,
-    INPUT,
-    INTEGRATION,
     LANGCHAIN,
-    LANGCHAIN_AGENT,
     METADATA,
     NAME,
-    NODE,
-    OUTPUT,
 )
 from collector.model import semconv
 from collector.model.from_span import model_span_of
 from collector.model.genai_span import GenAISpan
 from collector.model.graphs import note_node
 from collector.model.span import Span
+from collector.payloads import langchain
 from collector.payloads.flattened_attributes import flattened_calls, flattened_messages
 from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
 from collector.payloads.offered_tools import names_tool_to_call
@@ -62,8 +59,6 @@ _WITHOUT_EMPTY: Final = (LANGCHAIN, _GOOGLE)
 _INVALID: Final = re.compile(r'"invalid_tool_calls": ?\[\{')
 """LangChain: its answer has calls whose arguments are no JSON. It runs none of these, and no attribute has them."""
 _TO_INVALID: Final[tuple[str | int, ...]] = ("generations", 0, 0, "message", "kwargs", "invalid_tool_calls")
-_AGENTS_JS: Final = "@arizeai/openinference-instrumentation-openai-agents"
-"""It has the status of an answer of the Responses API for its reason: `stop`, also where the answer asks for calls (0.2)."""
 _OF_GO: Final = ("openai.chat.completions.create", "anthropic.messages.create")
 """Names of the spans of OpenInference for Go, whose input is what the user said last: messages have attributes of their own."""
 _STRANDS: Final = "strands"  # how the scopes of its own spans begin
@@ -72,7 +67,7 @@ _ADK_SCOPE, _ADK_AGENT = "gcp.vertex.agent", "invoke_agent "
 and the last input and output are whole."""
 
 PREFIXES: Final = (_ANSWER, _OF_LOOP)
-OUTPUTS: Final = (_ANSWER, OUTPUT)
+OUTPUTS: Final = (_ANSWER, semconv.OUTPUT_VALUE)
 TOOL_DEFINITIONS: Final = ("llm.tools.", _PARAMETERS)
 """How keys begin of what is read of a request beside what other spans have: messages, the answer, and tools."""
 
@@ -94,7 +89,7 @@ def read_model(span: Span) -> GenAISpan | None:
     genai_span.has_output = genai_span.has_output or (bool(output) and output != HIDDEN)
     if calls is not None and names_tool_to_call(get(_PARAMETERS)):
         genai_span.finish = "other"  # as OpenAI has it
-    elif calls is not None and span.scope.name == _AGENTS_JS and get(_REASON) == "stop":
+    elif calls is not None and span.scope.name == AGENTS_JS and get(_REASON) == "stop":
         genai_span.finish = "tool_calls"
     if not genai_span.has_output and span.scope.name == _GOOGLE:
         genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
@@ -102,8 +97,8 @@ def read_model(span: Span) -> GenAISpan | None:
     if calls is None and is_asking:
         genai_span.output, genai_span.finish = get(_TEXT), "tool_calls"
     metadata = get(METADATA)
-    genai_span.agent = find_text(LANGCHAIN_AGENT, metadata)
-    note_node(genai_span, find_text(NODE, metadata), find_text(INTEGRATION, metadata))
+    genai_span.agent = find_text(langchain.AGENT, metadata)
+    note_node(genai_span, find_text(langchain.NODE, metadata), find_text(langchain.INTEGRATION, metadata))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     is_lost = span.name in _OF_GO and not (genai_span.has_output or genai_span.finish)  # a stream
     genai_span.note(outcome="hooked" if genai_span.scope.startswith(_STRANDS) else "", extent="some" if is_lost else "")
@@ -119,7 +114,7 @@ def read_model(span: Span) -> GenAISpan | None:
 
 def _told_and_answered(span: Span) -> tuple[object, object] | None:
     """Returns what a request was told, and its answer; None if it is to be read again with all its attributes."""
-    given, output = span.attributes.get(INPUT), span.attributes.get(OUTPUT)
+    given, output = span.attributes.get(semconv.INPUT_VALUE), span.attributes.get(semconv.OUTPUT_VALUE)
     if span.name in _OF_GO:
         if not span.is_whole:
             return None
@@ -208,7 +203,7 @@ def _read_loop(genai_span: GenAISpan, span: Span, output: str) -> None:
 
 
 def _read_requests_of_adk(span: Span, output: object) -> GenAISpan:
-    given = span.attributes.get(INPUT)
+    given = span.attributes.get(semconv.INPUT_VALUE)
     genai_span = model_span_of(span, NAME, output, given)
     genai_span.conversation_id = name_of(span.attributes.get(semconv.SESSION_ID))
     if type(given) is str and len(given) <= MAX_TEXT:

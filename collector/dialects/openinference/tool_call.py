@@ -8,20 +8,19 @@ from typing import Final
 
 from collector.dialects.openinference import agno
 from collector.dialects.openinference.common import (
+    AGENTS_JS,
     CLAUDE,
     HIDDEN,
-    INPUT,
-    LANGCHAIN_AGENT,
     METADATA,
     METHOD,
     NAME,
-    OUTPUT,
     TOOL_NAME,
 )
 from collector.model import semconv
 from collector.model.from_span import doubt_failure, doubt_outcome, doubt_start, genai_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
+from collector.payloads import langchain
 from collector.payloads.refusals import (
     MAX_CHARS,
     Refusal,
@@ -38,9 +37,7 @@ from collector.payloads.values import UNREADABLE, find_text, first_name, name_of
 
 _TOOL_PARAMETERS: Final = "tool.parameters"
 _CALL_IDS: Final = ("tool.id", "tool_call.id", "tool.call_id", "tool_call_id")
-_LANGCHAIN_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 _HANDOFF: Final = "handoff_to_"
-_JS_AGENTS: Final = "@arizeai/openinference-instrumentation-openai-agents"
 _LISTING: Final = "mcp_tools"
 """OpenAI Agents: what it asks each MCP server before a request to a model. Only the span of a call names a tool."""
 _REQUESTED: Final = "tool_call.function.arguments"
@@ -79,24 +76,28 @@ def read_tool(span: Span) -> GenAISpan:
         return IGNORED
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name
-    genai_span.call_id = first_name(span.attributes, _CALL_IDS) or find_text(_LANGCHAIN_CALL_ID, get(OUTPUT))
+    genai_span.call_id = first_name(span.attributes, _CALL_IDS) or find_text(
+        langchain.CALL_ID, get(semconv.OUTPUT_VALUE)
+    )
     parameters = get(_TOOL_PARAMETERS)  # a schema in some instrumentors, the arguments in others
     genai_span.arguments = _arguments_of(span)
     genai_span.is_pending = genai_span.is_pending or (
-        INPUT in span.attributes and OUTPUT not in span.attributes and genai_span.status != "error"
+        semconv.INPUT_VALUE in span.attributes
+        and semconv.OUTPUT_VALUE not in span.attributes
+        and genai_span.status != "error"
     )
     if genai_span.is_pending and is_schema(parameters):
         doubt_outcome(genai_span)  # an instrumentor's or a decorator's, which records what returned; it was cancelled
-    genai_span.agent = find_text(LANGCHAIN_AGENT, get(METADATA))
+    genai_span.agent = find_text(langchain.AGENT, get(METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
-    _read_refusal(genai_span, get(OUTPUT))
+    _read_refusal(genai_span, get(semconv.OUTPUT_VALUE))
     # Where a call failed and nothing says why: its arguments were refused if the tool could not have taken them.
     genai_span.refusal = settled_by_parameters(genai_span.refusal, genai_span.arguments, parameters)
-    were_recorded = INPUT in span.attributes or genai_span.arguments is not None
+    were_recorded = semconv.INPUT_VALUE in span.attributes or genai_span.arguments is not None
     # OpenAI Agents for JavaScript records arguments if they fit.
-    if were_recorded and span.scope.name == _JS_AGENTS and genai_span.refusal is not None:
+    if were_recorded and span.scope.name == AGENTS_JS and genai_span.refusal is not None:
         genai_span.refusal = genai_span.refusal._replace(is_ruled_out=genai_span.refusal.is_of_arguments)
-    if genai_span.status == "error" and OUTPUT in span.attributes and not were_recorded:
+    if genai_span.status == "error" and semconv.OUTPUT_VALUE in span.attributes and not were_recorded:
         doubt_start(genai_span)
     if genai_span.scope == CLAUDE and not span.status_message.startswith(_EXIT_CODE):
         doubt_failure(genai_span)
@@ -108,7 +109,7 @@ def read_tool(span: Span) -> GenAISpan:
 
 
 def _read_autogen(genai_span: GenAISpan, span: Span) -> None:
-    given = parse_any(span.attributes.get(INPUT)) if _AUTOGEN_TOOL in span.attributes else None
+    given = parse_any(span.attributes.get(semconv.INPUT_VALUE)) if _AUTOGEN_TOOL in span.attributes else None
     if isinstance(given, Mapping):
         genai_span.name = name_of(span.attributes[_AUTOGEN_TOOL])
         genai_span.call_id, genai_span.arguments = name_of(given.get("call_id")), given.get("args")
@@ -118,7 +119,7 @@ def _read_autogen(genai_span: GenAISpan, span: Span) -> None:
 
 def _arguments_of(span: Span) -> object:
     get = span.attributes.get
-    parameters, given = get(_TOOL_PARAMETERS), get(INPUT)
+    parameters, given = get(_TOOL_PARAMETERS), get(semconv.INPUT_VALUE)
     if given == HIDDEN:
         given = None
     arguments = tool_arguments(arguments_of_crew(given), parameters, name_of(get(TOOL_NAME)))

@@ -82,7 +82,6 @@ _CREW: Final = "gen_ai.crewai.component"
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _STRANDS_STATUS: Final = ("gen_ai.tool.status", "tool.status")
 """Keys of the outcome in Strands 1 and 0.x: the span's own status stays OK if the tool is unknown, and in 0.x if it failed."""
-_OPENINFERENCE_OUTPUT: Final = "output.value"
 """Where OpenInference's processor for Strands puts what events tell, which it takes away."""
 _ARGUMENTS: Final = tuple(
     f"gen_ai.tool.{key}"
@@ -322,7 +321,7 @@ def _read_failure_of_strands(genai_span: GenAISpan, span: Span) -> None:
     if words is None:
         messages = event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.OUTPUT_MESSAGES)
         words = response_told(span.attributes.get(semconv.OUTPUT_MESSAGES) if messages is None else messages)
-    words = words or span.attributes.get(_OPENINFERENCE_OUTPUT) or span.status_message
+    words = words or span.attributes.get(semconv.OUTPUT_VALUE) or span.status_message
     told = tool_result(None, words)
     genai_span.refusal = genai_span.refusal or told.refusal
     was_raised = any(event.name == semconv.EVENT_EXCEPTION for event in span.events)
