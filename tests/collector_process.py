@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -129,6 +130,12 @@ class CollectorProcess:
                 return float(value)
         return 0.0
 
+    def peak_mib(self) -> int:
+        """Returns the most memory that it had so far."""
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text())
+        assert found
+        return int(found[1]) >> 10
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal."""
         os.kill(self.pid, number)
@@ -154,14 +161,13 @@ class CollectorProcess:
         self._folder.cleanup()
 
 
-_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-
-
 def send(process: CollectorProcess, *spans: Span) -> grpc.StatusCode:
     """Send spans over gRPC. Returns the status code."""
     with grpc.insecure_channel(f"127.0.0.1:{process.grpc}") as channel:
         try:
-            channel.unary_unary(_EXPORT, None, None)(data.traces(*spans).SerializeToString(), timeout=PATIENCE)
+            channel.unary_unary(data.EXPORT_TRACES, None, None)(
+                data.traces(*spans).SerializeToString(), timeout=PATIENCE
+            )
         except grpc.RpcError as error:
             code: grpc.StatusCode = error.code()
             return code

@@ -42,6 +42,11 @@ rules:
 """
 
 
+def value(telemetry: Telemetry, name: str, **labels: str) -> float:
+    """The value of one of our own metrics; 0 if it has no such series."""
+    return telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
+
+
 class Driver:
     """Sends spans to a pipeline, and moves its clock."""
 
@@ -65,7 +70,7 @@ class Driver:
         return [item for request in self.queue.pending() if request.signal == signal for item in read(request.payload)]
 
     def value(self, name: str, **labels: str) -> float:
-        return self.telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
+        return value(self.telemetry, name, **labels)
 
 
 class Bench(Driver):

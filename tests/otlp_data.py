@@ -17,6 +17,8 @@ from collector.otlp.structure import Items
 
 EPOCH_NS = 1_700_000_000_000_000_000
 TRACE = bytes(range(1, 17))
+EXPORT_TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+"""The method of gRPC that takes requests of spans."""
 
 
 def items(*raws: bytes) -> Items:

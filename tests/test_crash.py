@@ -26,7 +26,6 @@ rules:
 SCOPES = (None, "conversation")  # each run is a conversation of its own: it has an event of either rule
 KILLS = int(os.environ.get("RIGHTCALL_KILLS", "8"))  # a long run is the same test with more of them
 CLIENTS = 3
-_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
 @dataclass
@@ -54,7 +53,7 @@ def client(seed: int, port: int, stop: threading.Event, sent: Sent) -> None:
     choice = random.Random(seed)
     options = [("grpc.max_reconnect_backoff_ms", 200)]
     with grpc.insecure_channel(f"127.0.0.1:{port}", options=options) as channel:
-        export = channel.unary_unary(_EXPORT, None, None)
+        export = channel.unary_unary(data.EXPORT_TRACES, None, None)
         while not stop.is_set():
             trace_id, parts = run_of(choice)
             for part in parts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import random
-import re
 import socket
 import urllib.error
 import urllib.request
@@ -33,7 +32,6 @@ intents:
 """
 LIMIT_MIB = 8
 BOMB = bytes(256 << 20)
-_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
 @pytest.fixture(scope="module")
@@ -44,18 +42,11 @@ def collector(sink: OtlpSink) -> Iterator[CollectorProcess]:
         yield process
 
 
-def peak_mib(process: CollectorProcess) -> int:
-    """Returns the peak resident memory of the process."""
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
-    assert found
-    return int(found[1]) >> 10
-
-
 def by_grpc(process: CollectorProcess, request: bytes, compression: grpc.Compression | None = None) -> str:
     options = [("grpc.max_send_message_length", -1)]
     with grpc.insecure_channel(f"127.0.0.1:{process.grpc}", options) as channel:
         try:
-            channel.unary_unary(_EXPORT, None, None)(request, timeout=PATIENCE, compression=compression)
+            channel.unary_unary(data.EXPORT_TRACES, None, None)(request, timeout=PATIENCE, compression=compression)
         except grpc.RpcError as error:
             return str(error.code().name)
         return "OK"
@@ -72,10 +63,10 @@ def by_http(process: CollectorProcess, request: bytes, **headers: str) -> int:
 
 
 def test_gzip_bombs_are_refused_before_they_are_decompressed(collector: CollectorProcess) -> None:
-    before = peak_mib(collector)
+    before = collector.peak_mib()
     assert by_grpc(collector, BOMB, grpc.Compression.Gzip) == "INVALID_ARGUMENT"
     assert by_http(collector, gzip.compress(BOMB, 1), **{"content-encoding": "gzip"}) == 413
-    assert peak_mib(collector) - before < 4 * LIMIT_MIB
+    assert collector.peak_mib() - before < 4 * LIMIT_MIB
     check_listeners(collector)
 
 

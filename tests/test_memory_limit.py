@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import re
 import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import grpc
 import pytest
@@ -35,12 +33,6 @@ def collector_with(**limits: int) -> CollectorProcess:
 def collector() -> Iterator[CollectorProcess]:
     with collector_with(limit_mib=LIMIT_MIB) as process:
         yield process
-
-
-def peak_mib(process: CollectorProcess) -> int:
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
-    assert found
-    return int(found[1]) >> 10
 
 
 def post(process: CollectorProcess, body: bytes, kind: str = "x-protobuf", **headers: str) -> int:
@@ -94,14 +86,14 @@ def test_all_that_takes_memory_stays_below_the_limit_and_others_are_served(colle
             assert post(collector, bomb, **{"content-encoding": "gzip"}) in (400, 413, 429)
             assert post(collector, nested, "json") in (400, 413, 429)
     assert post(collector, innocent) == 200
-    assert peak_mib(collector) < LIMIT_MIB
+    assert collector.peak_mib() < LIMIT_MIB
     assert "Traceback" not in collector.log
 
 
 def test_while_everything_is_refused_what_is_read_for_its_trace_ids_takes_little_memory() -> None:
     # The process alone is above the soft limit, and below the hard one.
     with collector_with(limit_mib=LIMIT_MIB, spike_limit_mib=LIMIT_MIB - 20) as collector:
-        before = peak_mib(collector)
+        before = collector.peak_mib()
         senders = [unfinished(collector) for _ in range(25)]
         bomb = gzip.compress(bytes(60 * MIB))
         for number in range(300):
@@ -113,7 +105,7 @@ def test_while_everything_is_refused_what_is_read_for_its_trace_ids_takes_little
                 assert post(collector, bomb, **{"content-encoding": "gzip"}) in (429, 0)
         for sender in senders:
             sender.close()
-        assert peak_mib(collector) < before + 30
+        assert collector.peak_mib() < before + 30
 
 
 def test_connections_whose_headers_never_end_keep_nobody_out_for_long() -> None:

@@ -28,7 +28,6 @@ from tests.sinks import RecordingIntake
 from tests.waiting import PATIENCE, until
 
 REQUEST = data.traces(data.span(1)).SerializeToString()
-_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 OURS, UNTRUSTED = trustme.CA(), trustme.CA()
 LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 
@@ -70,7 +69,7 @@ async def by_grpc(port: int, client: dict[str, Any], token: str | None) -> bool:
     metadata = (("authorization", f"Bearer {token}"),) if token else None
     async with grpc.aio.secure_channel(f"localhost:{port}", credentials) as channel:
         try:
-            await channel.unary_unary(_EXPORT, None, None)(REQUEST, timeout=PATIENCE, metadata=metadata)
+            await channel.unary_unary(data.EXPORT_TRACES, None, None)(REQUEST, timeout=PATIENCE, metadata=metadata)
         except grpc.aio.AioRpcError as error:
             if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAUTHENTICATED):
                 raise

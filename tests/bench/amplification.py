@@ -12,7 +12,6 @@ import argparse
 import concurrent.futures
 import contextlib
 import gzip
-import re
 import socket
 import time
 import urllib.error
@@ -110,7 +109,7 @@ def cost(name: str, attack: Attack) -> Cost:
         cpu = max(0.0, _cpu_when_idle(collector) - before - each * waited.answers)
         tracebacks = collector.log.count("Traceback")
         return Cost(
-            name, status, sent, size, cpu, _peak_mib(collector), waited.longest - usual, tracebacks, attack.before
+            name, status, sent, size, cpu, collector.peak_mib(), waited.longest - usual, tracebacks, attack.before
         )
 
 
@@ -174,12 +173,6 @@ def _cpu_when_idle(collector: CollectorProcess) -> float:
 def _cpu(collector: CollectorProcess) -> float:
     times = psutil.Process(collector.pid).cpu_times()
     return float(times.user + times.system)
-
-
-def _peak_mib(collector: CollectorProcess) -> int:
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{collector.pid}/status").read_text())
-    assert found
-    return int(found[1]) >> 10
 
 
 def section(costs: list[Cost]) -> str:

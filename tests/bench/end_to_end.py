@@ -16,13 +16,13 @@ import grpc
 import psutil
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from tests import otlp_data as data
 from tests.bench import content
 from tests.bench.load import EPOCH, RULES, SPANS_PER_REQUEST, attribute, request, requests
 from tests.bench.pacing import sleep_until, wait_until_arrived, wait_until_steady
 from tests.bench.sink import PROBE, Sink
 from tests.collector_process import CollectorProcess
 
-EXPORT_TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _IN_FLIGHT = 4
 _QUIET = 0.02  # of a CPU: what an idle collector takes
 _SETTLED = 4.0  # seconds after which nothing more comes: held spans have left
@@ -116,7 +116,7 @@ def _send(port: int, stream: Iterator[bytes], seconds: float, spans_per_request:
     """Send as fast as the collector accepts. Returns the number of spans."""
     until, sent = time.monotonic() + seconds, 0
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        export = channel.unary_unary(EXPORT_TRACES, None, None)
+        export = channel.unary_unary(data.EXPORT_TRACES, None, None)
         in_flight: set[Any] = set()
         while time.monotonic() < until:
             in_flight.add(export.future(next(stream), timeout=30))
@@ -155,7 +155,7 @@ def latency(
         with _on_cores([first]):
             collector = stack.enter_context(collector_to(sink, spool, **more))
         channel = stack.enter_context(grpc.insecure_channel(f"127.0.0.1:{collector.grpc}"))
-        stream, export = endless_requests(), channel.unary_unary(EXPORT_TRACES, None, None)
+        stream, export = endless_requests(), channel.unary_unary(data.EXPORT_TRACES, None, None)
         period, first_request = SPANS_PER_REQUEST / rate, next(stream)
         # In a process of its own: in a thread of this one it would wait for what sends the load.
         prober = stack.enter_context(concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")))
@@ -193,7 +193,7 @@ def _probe(port: int, seconds: float) -> dict[int, int]:
     """Send single spans. Returns the monotonic time at which each was sent, in nanoseconds, by the number in its attribute."""
     random, until, sent_at = Random(7), time.monotonic() + seconds, dict[int, int]()
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        export = channel.unary_unary(EXPORT_TRACES, None, None)
+        export = channel.unary_unary(data.EXPORT_TRACES, None, None)
         for number in itertools.count():
             if time.monotonic() >= until:
                 break

@@ -18,7 +18,8 @@ from typing import Any
 import grpc
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.bench.end_to_end import EXPORT_TRACES, endless_requests, rss_mib
+from tests import otlp_data as data
+from tests.bench.end_to_end import endless_requests, rss_mib
 from tests.bench.load import RULES, SPANS_PER_REQUEST, attribute, request
 from tests.bench.pacing import sleep_until
 from tests.bench.sink import Sink
@@ -108,7 +109,7 @@ class Sender(threading.Thread):
     def run(self) -> None:
         due = time.monotonic()
         with grpc.insecure_channel(f"127.0.0.1:{self._port}") as channel:
-            export = channel.unary_unary(EXPORT_TRACES, None, None)
+            export = channel.unary_unary(data.EXPORT_TRACES, None, None)
             while not self._stop_event.is_set():
                 body = next(self._requests)
                 while not self._sent(export, body) and not self._stop_event.wait(0.2):

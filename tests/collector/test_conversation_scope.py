@@ -19,7 +19,7 @@ from collector.scoring.rule_files import check_rules, load_rules
 from collector.storage.records import RecordKind
 from collector.storage.rows import Change
 from tests import otlp_data as data
-from tests.harness import Bench, Life, folder_in, send_to_both
+from tests.harness import Bench, Life, folder_in, send_to_both, value
 
 RULES = """
 rules:
@@ -492,7 +492,7 @@ def test_damaged_records_of_conversations_are_left_out_and_counted(tmp_path: Pat
     life.file.apply(change)
     life.crash()
     labels = {"stage": "spool", "reason": "unreadable"}
-    assert life.telemetry.registry.get_sample_value("rightcall_dropped_spans_total", labels) == 3
+    assert value(life.telemetry, "dropped_spans_total", **labels) == 3
     life.settle(QUIET)
     assert [event[0] for event in of_conversations(life)] == ["c-1"]
     life.close()

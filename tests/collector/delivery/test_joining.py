@@ -20,6 +20,7 @@ from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
+from tests.harness import value
 from tests.sinks import OtlpSink
 from tests.waiting import PATIENCE, let_others_run
 
@@ -129,8 +130,7 @@ async def _export(sink: OtlpSink, spool: Spool | None, count: int) -> tuple[floa
     await exporter.shutdown()
     assert (len(queue), queue.spans, queue._bytes, queue._waiting_bytes) == (0, 0, 0, 0)
     sent, failed = [
-        telemetry.registry.get_sample_value(f"rightcall_exporter_{name}_spans_total", {"exporter": "otlp"}) or 0.0
-        for name in ("sent", "send_failed")
+        value(telemetry, f"exporter_{name}_spans_total", exporter="otlp") for name in ("sent", "send_failed")
     ]
     return sent, failed
 

@@ -17,6 +17,7 @@ from collector.exporters.kafka import KafkaExporter, KafkaTransport
 from collector.otlp.by_trace import MAX_MESSAGE, by_trace
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
+from tests.harness import value
 from tests.mock_kafka import Cluster
 
 ONE, TWO = b"1" * 16, b"2" * 16
@@ -45,7 +46,7 @@ def test_a_request_is_divided_by_trace_and_keyed_by_its_id(cluster: Cluster) -> 
         queue.put(request)
         await queue.drained()
         await exporter.shutdown()
-        assert telemetry.registry.get_sample_value("rightcall_exporter_sent_spans_total", {"exporter": "kafka"}) == 3
+        assert value(telemetry, "exporter_sent_spans_total", exporter="kafka") == 3
 
     asyncio.run(main())
     messages = sorted(cluster.read_all("scored", 2), key=lambda message: message.key())

@@ -29,6 +29,7 @@ from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.telemetry.metrics import Telemetry
 from collector.transport.backoff import MAX_RETRY_AFTER
 from tests import otlp_data as data
+from tests.harness import value
 from tests.sinks import ManualClock, OtlpSink, RecordingIntake
 
 REQUEST = data.traces(data.span(1), data.span(2)).SerializeToString()
@@ -252,7 +253,7 @@ def test_http_delivers_the_same_bytes(compression: str) -> None:
         queue.put(ExportRequest("traces", LARGE, 1))
         await exporter.shutdown()
         await receiver.shutdown()
-        return telemetry.registry.get_sample_value("rightcall_exporter_sent_spans_total", {"exporter": "otlp"})
+        return value(telemetry, "exporter_sent_spans_total", exporter="otlp")
 
     assert asyncio.run(run()) == 3
     assert sorted(intake.received) == [("logs", b"", "http"), ("traces", REQUEST, "http"), ("traces", LARGE, "http")]

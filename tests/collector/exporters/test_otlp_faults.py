@@ -23,6 +23,7 @@ from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
+from tests.harness import value
 from tests.sinks import ManualClock, OtlpSink
 from tests.waiting import PATIENCE, until
 
@@ -71,9 +72,7 @@ def deliver(
         await exporter.shutdown()
         await backend.shutdown()
         assert (len(queue), queue._bytes) == (0, 0)
-        return (
-            telemetry.registry.get_sample_value("rightcall_exporter_send_failed_spans_total", {"exporter": "otlp"}) or 0
-        )
+        return value(telemetry, "exporter_send_failed_spans_total", exporter="otlp")
 
     return asyncio.run(run())
 

@@ -24,6 +24,7 @@ from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import Receive, Scope, Send
 from scorers import FoundIntent, RuleSet, compile_rules, parse_rules
 from tests.collector.verdicts import evaluation, verdict_of
+from tests.harness import value
 from tests.strategies import hostile_text
 from tests.waiting import PATIENCE, let_others_run, until
 
@@ -38,10 +39,6 @@ def counted(*verdicts: Any) -> Telemetry:
     counter.flush()
     counter.flush()  # nothing is brought twice
     return telemetry
-
-
-def value(telemetry: Telemetry, name: str, **labels: str) -> float:
-    return telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
 
 
 def labels_of(telemetry: Telemetry) -> dict[str, float]:

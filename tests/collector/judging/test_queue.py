@@ -37,6 +37,7 @@ from tests.collector.judging.bench import (
     good_run,
     judging,
 )
+from tests.harness import value
 from tests.judge_server import HANGS, JudgeServer, Question, Reply, says, words
 from tests.sinks import ManualClock
 from tests.waiting import let_others_run
@@ -303,7 +304,7 @@ def test_without_a_judge_its_runs_are_counted_as_skipped(tmp_path: Path) -> None
     pipeline.receive("traces", data.traces(*good_run()).SerializeToString(), "grpc")
     pipeline.drain("shutdown")
     labels = {"rule": "weather", "reason": "unconfigured"}
-    assert telemetry.registry.get_sample_value("rightcall_judge_skipped_total", labels) == 1
+    assert value(telemetry, "judge_skipped_total", **labels) == 1
 
 
 # ---- redaction

@@ -23,7 +23,7 @@ from collector.receivers.kafka import KafkaReceiver
 from collector.service.service import Service
 from collector.storage.offsets import Origin
 from tests import otlp_data as data
-from tests.harness import WEATHER_RULES, Bench
+from tests.harness import WEATHER_RULES, Bench, value
 from tests.mock_kafka import GROUP, TOPIC, Cluster
 from tests.sinks import OtlpSink, RecordingIntake
 from tests.waiting import let_others_run, until
@@ -79,10 +79,6 @@ def labels(sink: OtlpSink, trace_id: bytes) -> list[str]:
     return [value["gen_ai.evaluation.score.label"].string_value for value in values]
 
 
-def value(service: Service, name: str, **labels: str) -> float:
-    return service.telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
-
-
 class FullIntake(RecordingIntake):
     """Takes nothing until there is room."""
 
@@ -105,11 +101,13 @@ def test_runs_are_scored_and_committed_once_their_results_are_delivered(tmp_path
                 cluster.write(span)
             await until(lambda: labels(sink, trace_id) == ["pass"])
             accepted = {"receiver": "kafka", "transport": "kafka"}
-            assert value(service, "receiver_accepted_spans_total", **accepted) == 3
+            assert value(service.telemetry, "receiver_accepted_spans_total", **accepted) == 3
             await until(lambda: sum(at for at, _ in cluster.committed().values()) == 3, 0.2)
             assert all(metadata.startswith("rightcall/1 ") for at, metadata in cluster.committed().values() if at)
             await until(
-                lambda: not any(value(service, "kafka_uncommitted_messages", partition=str(n)) for n in range(4))
+                lambda: (
+                    not any(value(service.telemetry, "kafka_uncommitted_messages", partition=str(n)) for n in range(4))
+                )
             )
 
     with OtlpSink() as sink:
@@ -125,10 +123,10 @@ def test_a_run_that_is_open_when_its_consumer_stops_is_scored_whole_by_the_next_
         settings = config(tmp_path, cluster, sink)
         async with running(settings) as service:
             cluster.write(spans[0])
-            await until(lambda: value(service, "traces_open") == 1)
+            await until(lambda: value(service.telemetry, "traces_open") == 1)
         assert labels(sink, trace_id) == []
-        assert value(service, "kafka_moved_traces_total") == 1
-        assert value(service, "dropped_spans_total", stage="assembly", reason="moved") == 1
+        assert value(service.telemetry, "kafka_moved_traces_total") == 1
+        assert value(service.telemetry, "dropped_spans_total", stage="assembly", reason="moved") == 1
         async with running(settings):
             for span in spans[1:]:
                 cluster.write(span)
@@ -148,14 +146,14 @@ def test_a_run_with_spans_in_messages_that_were_deleted_unread_is_incomplete(tmp
         settings = settings.model_copy(update={"traces": settings.traces.model_copy(update={"idle_timeout": 60.0})})
         async with running(settings) as service:
             cluster.write(spans[0], topic=topic, key=key)
-            await until(lambda: value(service, "traces_open") == 1)
+            await until(lambda: value(service.telemetry, "traces_open") == 1)
         cluster.write(data.tool(9, 1, "delete_account", 0, trace_id), topic=topic, key=key)
         written = cluster.overwrite(key, topic)
         async with running(settings) as service:
             cluster.write(*spans, topic=topic, key=key)
             await until(lambda: labels(sink, trace_id))
             assert labels(sink, trace_id) == ["incomplete"]
-            assert 2 <= value(service, "kafka_deleted_messages_total") < 2 + written
+            assert 2 <= value(service.telemetry, "kafka_deleted_messages_total") < 2 + written
             late_id, late_spans = run()
             cluster.write(*late_spans, topic=topic, key=key)
             await until(lambda: labels(sink, late_id) == ["pass"])
@@ -180,7 +178,7 @@ def test_messages_that_are_deleted_while_others_wait_are_counted(tmp_path: Path,
         written = count + await asyncio.to_thread(cluster.overwrite, key, "slow")
         intake.answer = None
         await until(lambda: any(offset == written - 1 for _, offset in intake.places))
-        deleted = bench.telemetry.registry.get_sample_value("rightcall_kafka_deleted_messages_total")
+        deleted = value(bench.telemetry, "kafka_deleted_messages_total")
         assert deleted == written - len(intake.places) > 0
         await receiver.shutdown()
 
@@ -215,7 +213,7 @@ def test_what_is_not_otlp_goes_to_the_dead_letters_and_holds_up_nothing(tmp_path
             cluster.write(*spans)
             await until(lambda: labels(sink, trace_id) == ["pass"])
             refused = {"receiver": "kafka", "transport": "kafka", "reason": "decode"}
-            await until(lambda: value(service, "receiver_refused_spans_total", **refused) == 1)
+            await until(lambda: value(service.telemetry, "receiver_refused_spans_total", **refused) == 1)
         (letter,) = await asyncio.to_thread(cluster.read_all, DEAD, 1)
         assert letter.value() == b"no request"
         assert dict(letter.headers())["rightcall.topic"] == TOPIC.encode()
@@ -273,7 +271,7 @@ def test_a_batch_that_cannot_be_unpacked_is_left_out_and_holds_up_nothing(tmp_pa
             cluster.write_batch(*bomb, key=trace_id.hex(), topic="bombs")  # the last of the topic
             # What is left out may hold spans of every run under way.
             await until(lambda: labels(sink, trace_id) == ["incomplete"])
-            await until(lambda: value(service, "receiver_refused_spans_total", **refused) == 2)
+            await until(lambda: value(service.telemetry, "receiver_refused_spans_total", **refused) == 2)
             # Nor is it known of a run that began before the next message was written.
             cluster.write(*run()[1], topic="bombs", key=trace_id.hex())
             late_id, late_spans = run()
@@ -348,7 +346,7 @@ def test_a_backend_that_is_down_holds_up_the_offsets_and_loses_nothing(tmp_path:
             assert all(outlet.queue.durable for outlet in service._queue._outlets)  # tried forever, as with a spool
             for span in spans:
                 cluster.write(span)
-            await until(lambda: value(service, "exporter_queue_size", exporter="otlp") >= 1)
+            await until(lambda: value(service.telemetry, "exporter_queue_size", exporter="otlp") >= 1)
             assert sum(at for at, _ in cluster.committed().values()) <= before
             with OtlpSink(port=port) as back:
                 await until(lambda: labels(back, trace_id) == ["pass"])

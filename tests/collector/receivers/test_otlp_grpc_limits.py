@@ -21,7 +21,6 @@ from tests.sinks import RecordingIntake
 from tests.waiting import PATIENCE, drip, until
 
 REQUEST = data.traces(data.span(1)).SerializeToString()
-_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
 def serve(
@@ -51,7 +50,7 @@ async def send(port: int, request: bytes = REQUEST, **options: Any) -> grpc.Stat
     channel_options = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", channel_options) as channel:
         try:
-            await channel.unary_unary(_EXPORT, None, None)(request, timeout=PATIENCE, **options)
+            await channel.unary_unary(data.EXPORT_TRACES, None, None)(request, timeout=PATIENCE, **options)
         except grpc.aio.AioRpcError as error:
             return error.code()
         return grpc.StatusCode.OK
@@ -159,7 +158,7 @@ def test_calls_beyond_the_limit_of_a_connection_wait_or_are_unavailable() -> Non
 
     async def scenario(port: int) -> None:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            export = channel.unary_unary(_EXPORT, None, None)
+            export = channel.unary_unary(data.EXPORT_TRACES, None, None)
             calls = [asyncio.ensure_future(export(REQUEST, timeout=PATIENCE)) for _ in range(10)]
             await intake.third.wait()
             intake.go_on.set()
@@ -267,7 +266,7 @@ def test_a_call_cancelled_while_its_message_is_decompressed_takes_no_room_any_mo
 
     async def scenario(port: int) -> None:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            call = channel.unary_unary(_EXPORT, None, None)(packed)
+            call = channel.unary_unary(data.EXPORT_TRACES, None, None)(packed)
             await until(lambda: intake.in_flight.bytes > len(packed))
             call.cancel()
 

@@ -29,6 +29,7 @@ from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
+from tests.harness import value
 from tests.waiting import PATIENCE, let_others_run, until
 
 RUN = data.traces(data.tool(2, 1, "x"), data.agent(1), data.span(3, parent=1)).SerializeToString()
@@ -72,7 +73,7 @@ class Admitting:
 
     @property
     def taken(self) -> float:
-        return self.telemetry.registry.get_sample_value("rightcall_traces_open") or 0.0
+        return value(self.telemetry, "traces_open")
 
 
 class LargestChange(SpoolFile):
@@ -242,7 +243,7 @@ def test_a_refused_request_is_counted_by_reason(tmp_path: Path) -> None:
         bench.take(b"\xff\xff")
     bench.admission.refuse("grpc", DecodeError("x"))
     labels = {"receiver": "otlp", "transport": "grpc", "reason": "decode"}
-    assert bench.telemetry.registry.get_sample_value("rightcall_receiver_refused_spans_total", labels) == 1
+    assert value(bench.telemetry, "receiver_refused_spans_total", **labels) == 1
 
 
 def test_a_request_beyond_a_limit_is_refused_before_anything_is_taken() -> None:

@@ -20,7 +20,6 @@ from collector.storage.spool_file import SpoolFile
 from tests import otlp_data as data
 from tests.waiting import until
 
-_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _PROTOBUF = {"content-type": "application/x-protobuf"}
 REQUEST = data.traces(data.span(1)).SerializeToString()
 TRACES, SPANS = 100, 1000  # a few seconds of work: far more than the requests that are answered meanwhile
@@ -73,7 +72,7 @@ def ports(service: Service) -> tuple[int, int]:
 
 async def said_over_grpc(port: int) -> tuple[grpc.StatusCode, str | bytes]:
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        call: Any = channel.unary_unary(_EXPORT, None, None)(REQUEST)
+        call: Any = channel.unary_unary(data.EXPORT_TRACES, None, None)(REQUEST)
         code = await call.code()
         return code, dict(await call.trailing_metadata()).get("grpc-status-details-bin", b"")
 

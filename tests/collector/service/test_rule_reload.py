@@ -14,6 +14,7 @@ from collector.scoring.rule_files import LoadedRules
 from collector.service.rule_reload import RuleReload
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
+from tests.harness import value
 from tests.operations import calls
 from tests.waiting import PATIENCE, let_others_run, until
 
@@ -33,7 +34,7 @@ class Watching:
         self.names += [rule.rule.name for rule in rules.set.rules]
 
     def failures(self) -> float:
-        return self.telemetry.registry.get_sample_value("rightcall_rules_reload_failures_total") or 0
+        return value(self.telemetry, "rules_reload_failures_total")
 
     def run(self, scenario: Callable[[], Awaitable[None]]) -> None:
         async def run() -> None:

@@ -21,7 +21,7 @@ from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
-from tests.harness import Life, folder_in, send_to_both
+from tests.harness import Life, folder_in, send_to_both, value
 
 TOOLS = (data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "send_email", at=0.2))
 GOOD_RUN = (data.span(9, parent=2, at=0.1), *TOOLS, data.agent(1))
@@ -237,8 +237,8 @@ def test_a_reopened_trace_is_known_after_a_restart_however_many_closed_since(tmp
     life.crash()
     life.settle(60)
     assert len(life.events()) == 3
-    runs = [life.telemetry.registry.get_sample_value("rightcall_runs_total", {"release": r}) for r in ("root", "idle")]
-    assert runs == [None, None], "the call is late, and not a run without an agent"
+    runs = [value(life.telemetry, "runs_total", release=r) for r in ("root", "idle")]
+    assert runs == [0, 0], "the call is late, and not a run without an agent"
     life.close()
 
 
@@ -254,7 +254,7 @@ def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
     life.crash()
     assert life.resumed == 1
     labels = {"stage": "spool", "reason": "unreadable"}
-    assert life.telemetry.registry.get_sample_value("rightcall_dropped_spans_total", labels) == 5
+    assert value(life.telemetry, "dropped_spans_total", **labels) == 5
     life.settle()
     assert (len(life.events()), life.rows()) == (1, (0, 1))
     life.close()

@@ -26,19 +26,19 @@ from collector.storage.spool import Spool
 from collector.storage.spool_file import NAME, SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
-from tests.harness import Life
+from tests.harness import Life, value
 
 UNREADABLE = {"stage": "spool", "reason": "unreadable"}
 TOOLS = [data.tool(number, 1, "get_weather", at=number / 10) for number in (2, 3)]
 
 
 def lost(life: Life) -> float:
-    return life.telemetry.registry.get_sample_value("rightcall_dropped_spans_total", UNREADABLE) or 0.0
+    return value(life.telemetry, "dropped_spans_total", **UNREADABLE)
 
 
 def restored(life: Life) -> float:
     """Spans that are accounted for as restored: each is held or queued."""
-    return life.telemetry.registry.get_sample_value("rightcall_resumed_spans_total") or 0.0
+    return value(life.telemetry, "resumed_spans_total")
 
 
 def killed(life: Life, row: int, times: int) -> None:

@@ -22,6 +22,7 @@ from collector.storage.rows import Change
 from collector.storage.spool import Spool
 from collector.storage.spool_file import NAME, SpoolFile
 from collector.telemetry.metrics import Telemetry
+from tests.harness import value
 from tests.waiting import PATIENCE, let_others_run, until
 
 
@@ -184,7 +185,7 @@ def test_while_the_disk_is_full_senders_are_told_to_wait_and_nothing_is_lost(
         await until(lambda: not spool.failing)
         spool.admit()
         await spool.stored()
-        assert (telemetry.registry.get_sample_value("rightcall_spool_failures_total") or 0) >= 1
+        assert value(telemetry, "spool_failures_total") >= 1
 
     run(tmp_path, scenario)
     assert rows(tmp_path) == [b"taken before the disk was full", b"from advance()"]
@@ -200,7 +201,7 @@ def test_an_idle_spool_that_is_deleted_is_written_anew_and_counted(
         spool.store(0, b"acknowledged")
         await spool.stored()
         shutil.rmtree(tmp_path / "spool")
-        await until(lambda: telemetry.registry.get_sample_value("rightcall_spool_failures_total") == 1)
+        await until(lambda: value(telemetry, "spool_failures_total") == 1)
         assert not spool.failing
 
     run(tmp_path / "spool", scenario)
@@ -257,7 +258,7 @@ def test_what_is_lost_is_counted_and_said(tmp_path: Path, caplog: pytest.LogCapt
 
     async def after(spool: Spool, _: CountingFile, telemetry: Telemetry) -> None:
         await spool.check()
-        assert telemetry.registry.get_sample_value("rightcall_spool_failures_total") == 1
+        assert value(telemetry, "spool_failures_total") == 1
 
     run(tmp_path / "spool", before)
     run(tmp_path / "killed", after)
@@ -291,7 +292,7 @@ def test_beyond_its_size_senders_are_asked_to_slow_down(tmp_path: Path) -> None:
         await spool.stored()
         with pytest.raises(RefusedError, match="the spool is full"):
             spool.admit()
-        assert (telemetry.registry.get_sample_value("rightcall_spool_bytes") or 0) > 1 << 20
+        assert value(telemetry, "spool_bytes") > 1 << 20
         spool.delete("inbox", [row])
         await spool.stored()
         spool.admit()
@@ -362,7 +363,7 @@ def test_requests_take_less_room_than_they_have(tmp_path: Path) -> None:
     async def before(spool: Spool, _: CountingFile, telemetry: Telemetry) -> None:
         SendingQueue(SendingQueueConfig(), spool).put(request(payload))
         await spool.stored()
-        assert (telemetry.registry.get_sample_value("rightcall_spool_bytes") or 0) < len(payload) / 2
+        assert value(telemetry, "spool_bytes") < len(payload) / 2
 
     async def after(spool: Spool, _: CountingFile, __: Telemetry) -> None:
         queue = SendingQueue(SendingQueueConfig(), spool)

@@ -20,6 +20,7 @@ from collector.storage.rows import Change, checksum
 from collector.storage.spool import Spool
 from collector.storage.spool_file import NAME, SpoolFile
 from collector.telemetry.metrics import Telemetry
+from tests.harness import value
 from tests.sqlite_files import TELLS_TEMPORARY_FILES, temporary_files
 
 REQUEST, EVENT = compress(b"request"), compress(b"event")
@@ -188,7 +189,7 @@ def test_a_spool_of_which_somebody_changed_the_tables_is_moved_aside_and_that_is
         await spool.check()
         assert list(spool.outbox()) == []
         await spool.shutdown()
-        return telemetry.registry.get_sample_value("rightcall_spool_failures_total")
+        return value(telemetry, "spool_failures_total")
 
     assert asyncio.run(start()) == 1
     aside = tmp_path / f"{NAME}.damaged"

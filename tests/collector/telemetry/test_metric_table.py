@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collector.telemetry.metric_table import MAX_LABEL_LENGTH, OVERFLOW
 from collector.telemetry.metrics import Telemetry
+from tests.harness import value
 
 
 def test_a_label_keeps_so_many_values_and_counts_the_rest() -> None:
     telemetry = Telemetry(max_label_values=2)
     assert [telemetry.label("tool", name) for name in ("a", "b", "c", "a", "d")] == ["a", "b", OVERFLOW, "a", OVERFLOW]
     assert telemetry.label("route", "c") == "c"
-    assert telemetry.registry.get_sample_value("rightcall_label_overflow_total", {"label": "tool"}) == 2
+    assert value(telemetry, "label_overflow_total", label="tool") == 2
 
 
 def test_label_values_are_short_and_one_word() -> None:
