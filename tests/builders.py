@@ -106,10 +106,9 @@ def model_span(
     **more: Any,
 ) -> Span:
     """One model request in the GenAI conventions whose response is ``calls``: id, name, arguments."""
-    parts = [{"type": "tool_call", "id": call_id, "name": name, "arguments": args} for call_id, name, args in calls]
     attributes = {"gen_ai.operation.name": "chat", **more.pop("attributes", {})}
-    if parts:
-        attributes["gen_ai.output.messages"] = json.dumps([{"role": "assistant", "parts": parts}])
+    if calls:
+        attributes["gen_ai.output.messages"] = json.dumps([asked(*calls)])
     if input_messages:
         attributes["gen_ai.input.messages"] = json.dumps(list(input_messages))
     return span("chat", number, parent, attributes=attributes, **more)
@@ -118,6 +117,12 @@ def model_span(
 def user(text: str) -> dict[str, Any]:
     """A message of the user."""
     return {"role": "user", "parts": [{"type": "text", "content": text}]}
+
+
+def asked(*calls: tuple[str | None, str, Any]) -> dict[str, Any]:
+    """A message of a model that asks for calls: id, name, arguments."""
+    parts = [{"type": "tool_call", "id": call_id, "name": name, "arguments": args} for call_id, name, args in calls]
+    return {"role": "assistant", "parts": parts}
 
 
 def result(call_id: str, response: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, model_span, result, run_of, span_of_kind, tool_span
+from tests.builders import agent_span, asked, called, doubts, model_span, result, run_of, span_of_kind, tool_span
 from tests.operations import calls
 
 PAY = {"amount": 500}
@@ -19,8 +19,8 @@ NAMED = {"name": "pay", "arguments": PAY}
 
 
 def answered(words: str) -> Span:
-    asked = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": PAY}]}
-    return model_span(number=9, at=90, input_messages=[asked, result("c1", words)], attributes={
+    told = [asked(("c1", "pay", PAY)), result("c1", words)]
+    return model_span(number=9, at=90, input_messages=told, attributes={
         "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]'
     })  # fmt: skip
 

@@ -14,6 +14,7 @@ from collector.reconstruction.indexing import index_spans
 from collector.resumable import Resumable
 from tests.builders import (
     agent_span,
+    asked,
     doubts,
     genai_spans,
     log,
@@ -93,8 +94,7 @@ def test_results_that_span_and_event_hold_both_count_once() -> None:
 @pytest.mark.parametrize("ids", [{}, {"gen_ai.response.id": "r1"}])
 def test_an_event_that_names_the_span_around_its_request_is_no_further_request(ids: dict[str, str]) -> None:
     """openlit 1.45 writes it as a stream ends, in the span of the application."""
-    asked = [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {}}]}]
-    details = ids | {"gen_ai.output.messages": asked}
+    details = ids | {"gen_ai.output.messages": [asked(("c1", "pay", {}))]}
     request = model_span([("c1", "pay", "{}")], number=4, parent=2, at=20, lasting=10, attributes=ids)
     event = log("gen_ai.client.inference.operation.details", 2, attributes=details, at=29)
     assert list(index_spans(genai_spans([request, event]))) == [span_id(4)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.builders import called, doubts, model_span, result, run_of, span, tool_span, user
+from tests.builders import asked, called, doubts, model_span, result, run_of, span, tool_span, user
 
 LOST = 9
 ROOT = span("POST /chat", 1, lasting=100, attributes={"http.route": "/chat"})
@@ -16,7 +16,7 @@ def test_what_a_model_was_asked_for_below_a_lost_span_may_not_have_run() -> None
 
 
 def test_a_call_asked_for_last_below_a_lost_span_may_have_run_without_the_span_that_was_lost_as_well() -> None:
-    told = [user("go"), {"role": "assistant", "parts": [_call("c1", "find")]}, result("c1", "42")]
+    told = [user("go"), asked(("c1", "find", {})), result("c1", "42")]
     run = run_of(
         ROOT,
         model_span([("c1", "find", {})], 2, LOST, at=10, lasting=5),
@@ -28,7 +28,7 @@ def test_a_call_asked_for_last_below_a_lost_span_may_have_run_without_the_span_t
 
 
 def test_a_run_below_a_lost_span_whose_last_answer_asked_for_nothing_is_whole() -> None:
-    told = [user("go"), {"role": "assistant", "parts": [_call("c1", "find")]}, result("c1", "42")]
+    told = [user("go"), asked(("c1", "find", {})), result("c1", "42")]
     done = {"gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]'}
     run = run_of(
         ROOT,
@@ -37,7 +37,3 @@ def test_a_run_below_a_lost_span_whose_last_answer_asked_for_nothing_is_whole() 
         model_span(number=4, parent=LOST, at=30, lasting=5, input_messages=told, attributes=done),
     )
     assert (called(run), doubts(run)) == (["find"], [])
-
-
-def _call(call_id: str, name: str) -> dict[str, object]:
-    return {"type": "tool_call", "id": call_id, "name": name, "arguments": {}}

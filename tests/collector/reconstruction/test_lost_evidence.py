@@ -12,6 +12,7 @@ from collector.model.span import Resource, Scope, Span
 from collector.payloads.values import MAX_TEXT
 from tests.builders import (
     agent_span,
+    asked,
     called,
     doubts,
     genai_spans,
@@ -26,11 +27,6 @@ from tests.builders import (
 )
 
 OTHER_HOST = Resource({"service.name": "tools", "host.name": "h2"})
-
-
-def asked(*calls: tuple[str | None, str, Any]) -> dict[str, Any]:
-    parts = [{"type": "tool_call", "id": call_id, "name": name, "arguments": args} for call_id, name, args in calls]
-    return {"role": "assistant", "parts": parts}
 
 
 def untimed(spans: Sequence[Span]) -> list[Span]:

@@ -16,6 +16,7 @@ from tests.builders import (
     EPOCH,
     MS,
     agent_span,
+    asked,
     called,
     doubts,
     model_span,
@@ -332,14 +333,9 @@ def test_many_calls_and_many_requests_are_matched_in_slices() -> None:
 # --- what only a later input tells of
 
 
-def assistant(*calls: tuple[str, str, Any]) -> dict[str, Any]:
-    parts = [{"type": "tool_call", "id": call_id, "name": name, "arguments": args} for call_id, name, args in calls]
-    return {"role": "assistant", "parts": parts}
-
-
-FIRST = [user("go"), assistant(("c1", "find", {"q": 1})), result("c1", "fine")]
-SECOND = [*FIRST, assistant(("c2", "pay", {"eur": 5})), result("c2", "fine")]
-THIRD = [*SECOND, assistant(("c3", "mail", {})), result("c3", "fine")]
+FIRST = [user("go"), asked(("c1", "find", {"q": 1})), result("c1", "fine")]
+SECOND = [*FIRST, asked(("c2", "pay", {"eur": 5})), result("c2", "fine")]
+THIRD = [*SECOND, asked(("c3", "mail", {})), result("c3", "fine")]
 
 
 def test_a_call_whose_request_was_lost_is_told_by_a_later_input_and_keeps_its_turn() -> None:
@@ -380,7 +376,7 @@ def test_what_another_agent_did_before_the_handoff_is_not_done_again() -> None:
 
 
 def test_an_id_used_again_in_a_later_turn_is_another_call() -> None:
-    again = [*FIRST, assistant(("c1", "find", {"q": 1})), result("c1", "fine")]
+    again = [*FIRST, asked(("c1", "find", {"q": 1})), result("c1", "fine")]
     run = run_of(
         span("POST", 1, lasting=200),
         model_span([("c1", "find", {"q": 1})], 3, at=1, lasting=5, input_messages=[user("go")]),
@@ -459,7 +455,7 @@ def test_a_call_that_waits_for_approval_has_a_span_without_result_and_has_not_ru
 
 
 def test_a_call_told_under_another_name_with_the_same_id_is_one() -> None:
-    renamed = [user("go"), assistant(("c1", "Find it", {"q": 1})), result("c1", "fine")]
+    renamed = [user("go"), asked(("c1", "Find it", {"q": 1})), result("c1", "fine")]
     run = run_of(
         span("POST", 1, lasting=200),
         model_span([("c1", "find_it", {"q": 1})], 3, at=1, lasting=5, input_messages=[user("go")]),
@@ -638,10 +634,7 @@ def test_a_call_inside_a_tool_that_asked_no_model_is_one_of_the_run() -> None:
 def test_a_run_that_goes_on_after_a_humans_answer_has_its_own_calls_alone(first: bool) -> None:
     """LangGraph: what an earlier trace did is in the input of the model, and the approved call comes before its request."""
 
-    def asked(call_id: str, name: str) -> dict[str, Any]:
-        return {"role": "assistant", "parts": [{"type": "tool_call", "id": call_id, "name": name, "arguments": {}}]}
-
-    told = [user("go"), asked("c1", "list"), result("c1", "none"), asked("c2", "pay"), result("c2", "paid")]
+    told = [user("go"), asked(("c1", "list", {})), result("c1", "none"), asked(("c2", "pay", {})), result("c2", "paid")]
     run = run_of(
         agent_span(attributes={"gen_ai.input.messages": [user("go")]}),
         tool_span("pay", {}, 2, at=10 if first else 60, call_id="c2"),
@@ -724,7 +717,7 @@ def test_requests_that_ran_at_once_do_not_order_the_calls_that_they_asked_for(at
 
 @pytest.mark.parametrize(
     ("told", "expected"),
-    [([], ["pack", "pay"]), ([assistant(("c1", "pay", {})), result("c1", "paid")], ["pay", "pack"])],
+    [([], ["pack", "pay"]), ([asked(("c1", "pay", {})), result("c1", "paid")], ["pay", "pack"])],
     ids=["at once", "told of the first"],
 )
 def test_requests_of_two_processes_that_ran_at_once_order_nothing_unless_one_was_told_of_the_other(

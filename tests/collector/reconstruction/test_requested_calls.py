@@ -10,17 +10,13 @@ import pytest
 from collector.model.span import Span
 from collector.reconstruction.drafts import by_start
 from collector.reconstruction.requested_calls import RequestedCall, requested_calls
-from tests.builders import agent_span, called, doubts, genai_spans, model_span, result, run_of, tool_span, user
+from tests.builders import agent_span, asked, called, doubts, genai_spans, model_span, result, run_of, tool_span, user
 
 ASKS = {"gen_ai.response.finish_reasons": ["tool_calls"]}
 
 
 def requested(*models: Any) -> list[RequestedCall]:
     return requested_calls(sorted(genai_spans(models), key=by_start))
-
-
-def asked(call_id: str, name: str) -> dict[str, Any]:
-    return {"role": "assistant", "parts": [{"type": "tool_call", "id": call_id, "name": name, "arguments": {}}]}
 
 
 def test_turns_and_positions() -> None:
@@ -41,7 +37,7 @@ def test_turns_and_positions() -> None:
     ],
 )
 def test_a_call_that_is_asked_for_again_beside_others(ids: str, second: tuple[str, str], expected: list[str]) -> None:
-    told = [user("go"), asked(f"{ids}0", "pay"), result(f"{ids}0", "Error: declined")]
+    told = [user("go"), asked((f"{ids}0", "pay", {})), result(f"{ids}0", "Error: declined")]
     found = requested(
         model_span([(f"{ids}0", "pay", {})], 2, at=1, input_messages=[user("go")]),
         model_span([(f"{ids}{at}", name, {}) for at, name in enumerate(second)], 3, at=20, input_messages=told),
@@ -111,7 +107,7 @@ def test_an_id_that_a_provider_uses_again_in_another_answer_is_of_another_call(
 def test_ids_that_a_tracer_numbers_anew_in_each_answer_are_of_other_calls(response: str, count: int) -> None:
     """google-genai's official instrumentation: Google's models give no ids, and end an answer with calls like any other."""
     poll: list[tuple[str | None, str, Any]] = [("poll_0", "poll", {})]
-    told = [user("Again."), asked("poll_0", "poll"), result("poll_0", "busy")]
+    told = [user("Again."), asked(("poll_0", "poll", {})), result("poll_0", "busy")]
     found = requested(
         model_span(poll, 2, at=10, input_messages=[user("Poll.")], attributes={"gen_ai.response.id": "r1"}),
         model_span(poll, 3, at=30, input_messages=[user("Again.")], attributes={"gen_ai.response.id": response}),
@@ -122,7 +118,7 @@ def test_ids_that_a_tracer_numbers_anew_in_each_answer_are_of_other_calls(respon
 
 @pytest.mark.parametrize(("again", "names"), [("go", ["(pay)", "pay"]), ("something else", ["pay", "pay"])])
 def test_a_request_sent_again_with_the_same_words_discards_the_first_answer(again: str, names: list[str]) -> None:
-    told = [user("go"), asked("c2", "pay"), result("c2", "paid")]
+    told = [user("go"), asked(("c2", "pay", {})), result("c2", "paid")]
     run = run_of(
         agent_span(),
         model_span([("c1", "pay", {})], 2, at=10, input_messages=[user("go")]),
@@ -139,7 +135,13 @@ def joined(arguments: str) -> Any:
 
 @pytest.mark.parametrize("arguments", ['{"n": 1}{"n": 2}', '{"n": "}{"} \n{}'])
 def test_calls_that_a_stream_joined_into_one_are_those_that_the_next_request_tells_of(arguments: str) -> None:
-    told = [user("Pay."), asked("c1", "get"), asked("c2", "pay"), result("c1", "fine"), result("c2", "fine")]
+    told = [
+        user("Pay."),
+        asked(("c1", "get", {})),
+        asked(("c2", "pay", {})),
+        result("c1", "fine"),
+        result("c2", "fine"),
+    ]
     answer = model_span(number=3, parent=0, at=20, input_messages=told)
     assert [(one.id, one.name) for one in requested(joined(arguments))] == []
     run = run_of(joined(arguments), answer)
@@ -267,7 +269,7 @@ def test_a_call_whose_arguments_are_no_json_did_not_run_where_a_second_sign_agre
     ("recorded", "expected"), [({}, {"order": 7}), (None, {"order": 7}), ({"order": 8}, {"order": 8})]
 )
 def test_arguments_that_an_answer_lacks_are_those_that_the_next_request_tells(recorded: Any, expected: Any) -> None:
-    told = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"order": 7}}]}
+    told = asked(("c1", "pay", {"order": 7}))
     run = run_of(
         agent_span(),
         model_span([("c1", "pay", recorded)], 2, at=1),
@@ -368,8 +370,8 @@ def test_results_are_matched_by_position_with_the_calls_that_no_answer_tells_of(
 
 def test_an_id_that_is_used_again_is_of_two_calls_where_only_inputs_tell_of_them() -> None:
     """AgentOps leaves the calls out of an answer (0.4); a provider that numbers those of each answer begins anew."""
-    first = [user("go"), asked("call_0", "get"), result("call_0", "sunny")]
-    second = [*first, asked("call_0", "mail"), result("call_0", "sent")]
+    first = [user("go"), asked(("call_0", "get", {})), result("call_0", "sunny")]
+    second = [*first, asked(("call_0", "mail", {})), result("call_0", "sent")]
     run = run_of(
         agent_span(),
         model_span((), 2, at=1, lasting=5, input_messages=first[:1], attributes=ASKS),
@@ -392,7 +394,7 @@ def test_equal_calls_of_several_turns_are_told_apart_by_those_beside_them(find: 
         asked_for_both,
         result(find, "found"),
         result(pay, "paid"),
-        asked(pay, "pay"),
+        asked((pay, "pay", {})),
         result(pay, "paid"),
     ]
     run = run_of(
@@ -416,13 +418,10 @@ def test_an_answer_is_known_again_whatever_the_results_of_a_later_one_that_was_n
     first: list[tuple[str | None, str, Any]] = [(ids[0], "find", {}), (ids[1], "pay", {})]
     told = [
         user("go"),
-        {"role": "assistant", "parts": [{"type": "tool_call", "id": i, "name": n, "arguments": a} for i, n, a in first]},
+        asked(*first),
         result(ids[0] or "", "found"),
         result(ids[1] or "", "paid"),
-        {"role": "assistant", "parts": [
-            {"type": "tool_call", "id": ids[0], "name": "find", "arguments": {"n": 2}},
-            {"type": "tool_call", "id": ids[1], "name": "pay", "arguments": {}},
-        ]},
+        asked((ids[0], "find", {"n": 2}), (ids[1], "pay", {})),
         result(ids[0] or "", "Error: nothing found"),
         result(ids[1] or "", "Error: declined"),
     ]  # fmt: skip
@@ -443,8 +442,8 @@ def test_an_answer_is_known_again_whatever_the_results_of_a_later_one_that_was_n
 
 def test_a_call_that_is_asked_for_again_is_another_where_the_conversation_was_trimmed_meanwhile() -> None:
     """The framework sends only the last exchange, so the input of the later request is the shorter one."""
-    whole = [user("go"), asked("call_0", "look"), result("call_0", "a long text " * 20)]
-    trimmed = [user("go"), asked("call_0", "pay"), result("call_0", "Error: declined")]
+    whole = [user("go"), asked(("call_0", "look", {})), result("call_0", "a long text " * 20)]
+    trimmed = [user("go"), asked(("call_0", "pay", {})), result("call_0", "Error: declined")]
     found = requested(
         model_span([("call_0", "pay", {})], 2, at=20, input_messages=whole),
         model_span([("call_0", "pay", {})], 3, at=40, input_messages=trimmed),

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, model_span, result, run_of, tool_span, user
+from tests.builders import agent_span, asked, called, doubts, model_span, result, run_of, tool_span, user
 
 FIRST, SECOND = "call_7Hq0Zk3A", "call_8Jk1Yv4C"
 
 
-def asked(call_id: str, name: str) -> dict[str, Any]:
-    part = {"type": "tool_call", "id": call_id, "name": name, "arguments": {"n": 1}}
-    return {"role": "assistant", "parts": [part]}
-
-
 def answers(used: str, other: str) -> list[Span]:
     """Two answers to one request, and the request that tells of the first."""
-    told = [user("go"), asked(FIRST, used), result(FIRST, "paid")]
+    told = [user("go"), asked((FIRST, used, {})), result(FIRST, "paid")]
     done = {"gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]'}
     return [
         agent_span(),
