@@ -18,13 +18,14 @@ import grpc
 import grpc.aio
 
 from collector.clock import SYSTEM_CLOCK, Clock
-from collector.component import ExportRequest, Rejected, Signal
+from collector.component import SIGNALS, ExportRequest, Rejected, Signal
 from collector.config.endpoints import is_url, shown_endpoint, signal_url
 from collector.config.exporters import OtlpExporterConfig
 from collector.delivery.queued_exporter import DeliveryError, QueuedExporter, Transport
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import ConfigError
 from collector.otlp import status
+from collector.otlp.services import METHOD, SERVICES
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
 from collector.transport.credentials import WatchedFiles, read_file
@@ -40,11 +41,6 @@ _OFF_LOOP = 256 << 10  # bytes; compressing more would delay everything else
 _DETAILS = "grpc-status-details-bin"
 _NOT_FOUND = (404, 405, 501)
 _PLAIN_TEXT = ("wrong_version_number", "wrong version number")  # what TLS libraries say of an answer in plain text
-_METHODS: dict[Signal, str] = {
-    "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
-    "logs": "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
-    "metrics": "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
-}
 
 
 class GrpcTransport:
@@ -64,7 +60,8 @@ class GrpcTransport:
             self._channel = grpc.aio.secure_channel(config.endpoint, credentials, options, compression)
         # Without serializers: what leaves is bytes already, and the answer is read by `status`.
         self._calls: dict[Signal, Any] = {
-            signal: self._channel.unary_unary(path, None, None) for signal, path in _METHODS.items()
+            signal: self._channel.unary_unary(f"/{service}/{METHOD}", None, None)
+            for signal, service in SERVICES.items()
         }
         self._metadata = tuple((name.lower(), value) for name, value in config.headers.items())
         self._timeout = config.timeout
@@ -127,7 +124,7 @@ class HttpTransport:
             proxy=proxy_for(config.endpoint),
         )  # fmt: skip
         self._timeout, alone = config.timeout, signal is not None
-        self._urls = {name: signal_url(config.endpoint, name, of_one_signal=alone) for name in _METHODS}
+        self._urls = {name: signal_url(config.endpoint, name, of_one_signal=alone) for name in SIGNALS}
         self._gzip = config.compression == "gzip"
         self._headers = {
             "content-type": "application/x-protobuf",

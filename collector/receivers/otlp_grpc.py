@@ -18,20 +18,16 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from collector.component import SIGNALS, Intake, Signal
+from collector.component import Intake, Signal
 from collector.config.receivers import GrpcServerConfig, ServerTlsConfig
 from collector.errors import CollectorError, ConfigError, DecodeError, ListenError, RefusedError, TooSlowError
 from collector.in_flight import Reservation
 from collector.otlp import status
+from collector.otlp.services import METHOD, SERVICES
 from collector.transport.credentials import BearerTokens, WatchedFiles, read_file, server_context
 from collector.transport.gunzip import gunzip
 
 _log = logging.getLogger(__name__)
-_SERVICES: dict[Signal, str] = {
-    "traces": "opentelemetry.proto.collector.trace.v1.TraceService",
-    "logs": "opentelemetry.proto.collector.logs.v1.LogsService",
-    "metrics": "opentelemetry.proto.collector.metrics.v1.MetricsService",
-}
 _COMPRESSED = (b"\x1f\x8b", b"\x78")  # how gzip and deflate begin, and no OTLP request does
 _OFF_LOOP = 256 << 10  # bytes; decompressing more would delay other requests
 _MAX_METADATA = 16 << 10  # bytes of headers of a call
@@ -65,13 +61,11 @@ class OtlpGrpcReceiver:
             ("grpc.so_reuseport", 0),  # two collectors on one port would split traces between them
         ]
         server = grpc.aio.server(options=options)
-        for signal in SIGNALS:
-            # On the wire a unary call is a stream of one message; served as a stream, the token is checked before the message
-            # is read.
+        for signal, service in SERVICES.items():
+            # On the wire a unary call is a stream of one message. Served as a stream, the token is checked before the
+            # message is read.
             method = grpc.stream_unary_rpc_method_handler(self._handler(signal))
-            server.add_generic_rpc_handlers(
-                (grpc.method_handlers_generic_handler(_SERVICES[signal], {"Export": method}),)
-            )
+            server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {METHOD: method}),))
         try:
             self.port = self._listen(server)
         except RuntimeError as error:

@@ -11,10 +11,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
 from io import BytesIO
 
-from collector.component import Intake, Signal
+from collector.component import Intake, Rejected, Signal
 from collector.config.receivers import HttpServerConfig
 from collector.errors import (
     CollectorError,
@@ -34,7 +33,7 @@ _PATHS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/me
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
 _INLINE_GZIP = 1 << 20  # bytes after decompression; to decompress more would delay other requests
 _INLINE_JSON = 8 << 10  # bytes; converting takes up to 3 µs for each
-_LARGE_JSON = 1 << 20
+_LARGE_JSON = 1 << 20  # bytes; of these, one is converted at a time
 
 
 class OtlpHttpReceiver(HttpServer):
@@ -53,17 +52,19 @@ class OtlpHttpReceiver(HttpServer):
         content_type = headers.get(b"content-type", "").partition(";")[0].strip().lower()
         as_json = content_type == _JSON
         try:
-            body = await self._take(scope, headers, content_type, receive)
+            signal, rejected = await self._take(scope, headers, content_type, receive)
         except CollectorError as error:
             self._intake.refuse("http", error)
             error_body = status.http_body(error, as_json=as_json)
             await respond(send, status.http_status(error), error_body, _JSON if as_json else _PROTOBUF, _headers(error))
             return
-        await respond(send, 200, body(as_json), _JSON if as_json else _PROTOBUF)
+        success = status.success_body(signal, rejected, as_json=as_json)
+        await respond(send, 200, success, _JSON if as_json else _PROTOBUF)
 
     async def _take(
         self, scope: Scope, headers: dict[bytes, str], content_type: str, receive: Receive
-    ) -> Callable[[bool], bytes]:
+    ) -> tuple[Signal, Rejected]:
+        """Pass the request to ``intake``. Returns its signal, and what was rejected. Raises CollectorError."""
         # All that the head can tell is checked before a byte of the body is read.
         signal = _PATHS.get(scope["path"])
         if signal is None:
@@ -82,8 +83,7 @@ class OtlpHttpReceiver(HttpServer):
                 body = await _unzip(body, self._limit, room)
             if content_type == _JSON:
                 body = await self._convert(signal, body, room)
-            rejected = await self._intake.take(signal, body, "http")
-        return lambda as_json: status.success_body(signal, rejected, as_json=as_json)
+            return signal, await self._intake.take(signal, body, "http")
 
     async def _convert(self, signal: Signal, document: bytes, room: Reservation) -> bytes:
         """Returns a JSON request as protobuf. Only one large one is converted at a time: the thread competes with the loop."""

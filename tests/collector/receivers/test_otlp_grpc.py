@@ -16,7 +16,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.component import Rejected, Signal
 from collector.config.receivers import GrpcServerConfig
 from collector.errors import CollectorError, ConfigError, DecodeError, RefusedError, UnavailableError
-from collector.receivers.otlp_grpc import _SERVICES, OtlpGrpcReceiver
+from collector.otlp.services import METHOD, SERVICES
+from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from tests import otlp_data as data
 from tests.sinks import RecordingIntake
 
@@ -40,12 +41,12 @@ def exchange(intake: RecordingIntake, scenario: Callable[[grpc.aio.Channel], Awa
 async def send(
     channel: grpc.aio.Channel, signal: Signal = "traces", request: bytes = REQUEST, gzip: bool = False
 ) -> bytes:
-    call = channel.unary_unary(f"/{_SERVICES[signal]}/Export", None, None)
+    call = channel.unary_unary(f"/{SERVICES[signal]}/{METHOD}", None, None)
     response: bytes = await call(request, compression=grpc.Compression.Gzip if gzip else None)
     return response
 
 
-@pytest.mark.parametrize("signal", list(_SERVICES))
+@pytest.mark.parametrize("signal", list(SERVICES))
 @pytest.mark.parametrize("gzip", [False, True])
 def test_every_signal_arrives_byte_for_byte(signal: Signal, gzip: bool) -> None:
     intake = RecordingIntake()
