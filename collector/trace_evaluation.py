@@ -160,7 +160,7 @@ class TraceEvaluator:
             or trace.unconfirmed is not None
         ):
             return None
-        if is_much(trace.recent_count, trace.size - past.size):
+        if _is_much(trace.recent_count, trace.size - past.size):
             return None
         try:
             spans, parents = trace.recent_spans(), trace.recent_parents()
@@ -239,10 +239,10 @@ def _rebuild_whole(evaluation: TraceEvaluation) -> None:
 
 def is_large(trace: Trace) -> bool:
     """Whether a trace is evaluated in slices."""
-    return is_much(len(trace.spans), trace.size)
+    return _is_much(len(trace.spans), trace.size)
 
 
-def is_much(spans: int, size: int) -> bool:
+def _is_much(spans: int, size: int) -> bool:
     """Whether so much is evaluated in slices."""
     return spans > LARGE_SPANS or size > LARGE_BYTES
 

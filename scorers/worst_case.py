@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from scorers.conformance.scorer import NAME
 from scorers.evaluation import CompiledRule, path_to
+from scorers.rules.globs import GLOB_CHARACTERS
 from scorers.rules.matchers import ArgumentPattern, Exact, OneOfValues, Schema, Subset
 from scorers.rules.model import Rule, Tool
-from scorers.rules.names import GLOB_CHARACTERS
 from scorers.rules.semantic_texts import tools_of
 from scorers.score import Score
 from scorers.trajectory import ToolCall, Trajectory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re2
 
-from scorers.rules.names import glob_to_regex
+from scorers.rules.globs import glob_to_regex
 
 
 def compile_pattern(pattern: str) -> re2.Pattern:

@@ -45,7 +45,7 @@ async def _demo(seconds: float | None) -> int:
         scoreboard.add(verdict, seconds, phase_at(seconds).name)
         if piped:
             try:
-                print("\n".join(lines + lines_of(verdict)), flush=True)  # noqa: T201 - what the command is for
+                print("\n".join(lines + _lines_of(verdict)), flush=True)  # noqa: T201 - what the command is for
             except BrokenPipeError:  # the reader, such as `head`, is done
                 service.stop()
 
@@ -70,7 +70,7 @@ async def _demo(seconds: float | None) -> int:
     return 0
 
 
-def lines_of(verdict: Verdict) -> list[str]:
+def _lines_of(verdict: Verdict) -> list[str]:
     """Returns a line for each evaluation of a run, and below a fail what was expected and what was called instead."""
     lines = []
     for evaluation in verdict.evaluations:

@@ -127,13 +127,13 @@ def diff_files(
     Of a run that stays the same nothing is kept.
     """
     diff = RulesDiff()
-    evaluation = Evaluation([Scorer(before), Scorer(after)], diff_of, jobs=jobs, progress=progress)
+    evaluation = Evaluation([Scorer(before), Scorer(after)], _diff_of, jobs=jobs, progress=progress)
     for found in evaluation.of_files(paths):
         diff.merge(found)
     return diff
 
 
-def diff_of(lists: Lists) -> RulesDiff:
+def _diff_of(lists: Lists) -> RulesDiff:
     """Compare the verdicts by two sets of rules on the same traces."""
     diff = RulesDiff()
     first, second = map(_sides, lists)

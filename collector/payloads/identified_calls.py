@@ -72,7 +72,7 @@ def is_call_id(value: object) -> bool:
     return type(value) is str and _ID.fullmatch(value) is not None
 
 
-def identified_call(attributes: Mapping[str, Any], own_name: str = "") -> dict[Meaning, list[Any]]:
+def _identified_call(attributes: Mapping[str, Any], own_name: str = "") -> dict[Meaning, list[Any]]:
     """Returns id, name, input and output of the one call of which an attribute is the id; nothing if only the id is there.
 
     ``own_name`` is that of the span: of the tool, if no attribute may be it.
@@ -186,7 +186,7 @@ def with_identified_call(
     values: dict[Meaning, list[Any]], attributes: Mapping[str, Any], own_name: str = ""
 ) -> dict[Meaning, list[Any]]:
     """Returns ``values`` with what an id in the attributes tells of a call, unless their words tell its tool already."""
-    return values if "tool_name" in values else {**identified_call(attributes, own_name), **values}
+    return values if "tool_name" in values else {**_identified_call(attributes, own_name), **values}
 
 
 def identified_requests(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:

@@ -31,6 +31,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from scorers.plugins import MATCHERS
+from scorers.rules.globs import GLOB_CHARACTERS, compile_glob
 from scorers.rules.json_schema import compile_schema
 from scorers.rules.regexes import compile_regex
 from scorers.wording import as_given
@@ -242,9 +243,8 @@ ArgumentPattern = Annotated[
 
 
 def _checked_glob(text: str) -> str:
-    from scorers.rules.names import compile_name  # noqa: PLC0415 - which itself imports this module
-
-    compile_name(text)
+    if not GLOB_CHARACTERS.isdisjoint(text):
+        compile_glob(text)
     return text
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
+from scorers.rules.globs import ANY_CHARACTER, GLOB_CHARACTERS, compile_glob, glob_to_regex, is_prefix
 from scorers.rules.matchers import Name
 from scorers.rules.regexes import (
     common_beginning,
@@ -17,9 +17,6 @@ from scorers.rules.regexes import (
     steps_of,
 )
 
-_ANY_CHARACTER: Final = "(?s)"
-_RANGE: Final = re.compile("(.)-(.)", re.DOTALL)
-GLOB_CHARACTERS = frozenset("*?[")
 MAX_LENGTH = 256
 """Characters of a name that are recorded: further ones are cut off."""
 
@@ -72,10 +69,8 @@ def compile_name(name: Name) -> Callable[[str], bool]:
     if isinstance(name, str):
         if is_exact(name):
             return name.__eq__ if len(name) < MAX_LENGTH else name[:MAX_LENGTH].__eq__
-        if _is_prefix(name):
-            prefix = name[:-1]
-            return lambda text: text.startswith(prefix)
-    return compile_test(_regex_of(name))
+        return compile_glob(name)
+    return compile_test(name.regex)
 
 
 def beginning_of(name: Name) -> str:
@@ -88,16 +83,11 @@ def beginning_of(name: Name) -> str:
 
 def part_of(name: Name) -> str:
     """Returns a text that every name it matches contains, "" if none is known."""
-    return common_part(_regex_of(name).removeprefix(_ANY_CHARACTER) if isinstance(name, str) else name.regex)
-
-
-def _is_prefix(glob: str) -> bool:
-    """Whether the glob is a beginning and a final ``*``: the usual form, which needs no expression."""
-    return glob.endswith("*") and is_exact(glob[:-1])
+    return common_part(_regex_of(name).removeprefix(ANY_CHARACTER) if isinstance(name, str) else name.regex)
 
 
 def _cost(name: Name) -> int:
-    return 2 if isinstance(name, str) and _is_prefix(name) else search_cost(steps_of(_expression(name)), MAX_LENGTH)
+    return 2 if isinstance(name, str) and is_prefix(name) else search_cost(steps_of(_expression(name)), MAX_LENGTH)
 
 
 def _expression(name: Name) -> Any:
@@ -106,31 +96,3 @@ def _expression(name: Name) -> Any:
 
 def _regex_of(name: Name) -> str:
     return glob_to_regex(name) if isinstance(name, str) else name.regex
-
-
-def glob_to_regex(glob: str) -> str:
-    """Returns an expression in RE2 syntax that matches what the glob does, from beginning to end."""
-    # A bracket that is not closed, or is empty, is an ordinary character, as in shells.
-    parts: list[str] = []
-    at = 0
-    while at < len(glob):
-        character = glob[at]
-        # As in shells, a `]` right after the `[`, or after the `[!`, is one of the characters.
-        negated = glob[at + 1 : at + 2] in ("!", "^")
-        start = at + 1 + negated
-        close = glob.find("]", start + 1) if character == "[" else -1
-        if close > 0:
-            parts.append(f"[{'^' if negated else ''}{_class(glob[start:close])}]")
-            at = close
-        else:
-            parts.append({"*": ".*", "?": "."}.get(character) or escape(character))
-        at += 1
-    return f"{_ANY_CHARACTER}\\A{''.join(parts)}\\z"
-
-
-def _class(characters: str) -> str:
-    """The inside of a bracket: ranges stay, characters that are special to the regex engine are escaped."""
-    for first, last in _RANGE.findall(characters):
-        if last < first:
-            raise ValueError(f"not a glob: the range {first}-{last} ends before it begins")
-    return "".join(f"\\{c}" if c in "\\]^[" else c for c in characters)
