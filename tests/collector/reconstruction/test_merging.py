@@ -597,39 +597,6 @@ def test_a_call_is_that_of_the_request_with_exactly_its_arguments() -> None:
     assert [(call.id, call.known_by) for call in run.trajectory.calls if call.executed] == [("c2", "span")]
 
 
-@pytest.mark.parametrize(
-    ("inner", "at", "expected"),
-    [
-        ([("c2", "lookup", {"id": 1})], 20, ["uncertain_owner"]),
-        ([], 20, ["uncertain_owner"]),  # what it answered is not recorded
-        ([("c9", "other", {})], 70, []),  # the tool had ended: its tracer never left the span
-    ],
-    ids=["asks", "may ask", "after"],
-)
-def test_calls_that_a_model_asked_a_tool_for_may_be_of_an_agent_inside(
-    inner: list[tuple[str, str, dict[str, Any]]], at: int, expected: list[str]
-) -> None:
-    run = run_of(
-        agent_span(),
-        model_span([("c1", "ask_expert", {})], 2, at=1, lasting=5),
-        tool_span("ask_expert", {}, 3, at=10, lasting=50),
-        model_span(inner, 4, 3, at=at, lasting=5),
-        tool_span("lookup", {"id": 1}, 5, 3, at=30, lasting=5),
-    )
-    assert [name for name in doubts(run) if name == "uncertain_owner"] == expected
-
-
-def test_a_call_inside_a_tool_that_asked_no_model_is_one_of_the_run() -> None:
-    run = run_of(
-        agent_span(),
-        model_span([("c1", "ask_expert", {})], 2, at=1, lasting=5),
-        tool_span("ask_expert", {}, 3, at=10, lasting=50),
-        tool_span("lookup", {"id": 1}, 5, 3, at=30, lasting=5),
-    )
-    assert called(run) == ["ask_expert", "lookup"]
-    assert "uncertain_owner" not in doubts(run)
-
-
 @pytest.mark.parametrize("first", [True, False])
 def test_a_run_that_goes_on_after_a_humans_answer_has_its_own_calls_alone(first: bool) -> None:
     """LangGraph: what an earlier trace did is in the input of the model, and the approved call comes before its request."""
