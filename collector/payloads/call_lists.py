@@ -16,13 +16,12 @@ from collector.payloads.attribute_shapes import (
     words_of,
 )
 from collector.payloads.event_calls import Transcript, exchange_of
+from collector.payloads.outcomes import FLAGS, TOLD
 from collector.payloads.span_names import role_of_kind
 from collector.payloads.values import name_of, parse_any, parse_json
 
 _MAX_CALLS: Final = 1_000
 _ROLE: Final = '"role"'
-_TOLD: Final = frozenset({"output", "success", "failure", "status", "returned"})
-"""What says of a call in a list that it has been made: a model's decisions have none of these."""
 _CONVERSATION: Final = re.compile(
     r"(?:^|_)(?:messages?|prompts?|completions?|choices|requests?|responses?|definitions?|available|llm|model)(?:_|$)"
 )
@@ -34,9 +33,6 @@ _IS_CALLS: Final = re.compile(rf"{_OF_CALLS.pattern}|(?:^|_)(?:calls|actions)$")
 _NAMES: Final = ("tools", "tool", "functions", "actions", "skills", "used", "called", "name", "names", "calls")
 _INPUTS: Final = ("args", "arguments", "input", "inputs", "params", "parameters")
 _OUTPUTS: Final = ("output", "outputs", "result", "results", "response", "responses")
-_FLAGS: Final = ("ok", "success", "succeeded")
-
-
 _ERRORS: Final = ("errors", "error", "failures", "failure", "exceptions")
 _DIGIT: Final = re.compile(r"\d")
 _NUMBERED: Final = re.compile(
@@ -99,7 +95,7 @@ def _is_made(call: object) -> bool:
     if not isinstance(call, Mapping) or not all(type(key) is str for key in call):
         return False
     meanings = {meaning_of(key) for key in call}
-    return {"tool_name", "input"} <= meanings and not _TOLD.isdisjoint(meanings)
+    return {"tool_name", "input"} <= meanings and not TOLD.isdisjoint(meanings)
 
 
 def _transcript(calls: Sequence[Mapping[str, Any]]) -> Transcript | None:
@@ -131,7 +127,7 @@ def _parallel(attributes: Mapping[str, Any], *, is_of_tools: bool) -> list[dict[
         "tool": _ending(lists, _NAMES),
         "arguments": _ending(lists, _INPUTS),
         "result": _ending(lists, _OUTPUTS),
-        "ok": _ending(lists, _FLAGS),
+        "ok": _ending(lists, FLAGS),
         "error": _ending(lists, _ERRORS),
     }
     names = parts["tool"]

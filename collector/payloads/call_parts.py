@@ -15,14 +15,13 @@ from collector.payloads.attribute_shapes import (
     values_by_meaning,
     words_of,
 )
+from collector.payloads.identified_calls import FUNCTION_NAME
+from collector.payloads.outcomes import TOLD
 from collector.payloads.values import parse_any
 
 _WORD: Final = r"(?:function|func|fn|action|act|skill|capability|toolbox|toolkit)"
 _NAME_KEY: Final = re.compile(rf"((?:[\w.-]{{0,64}}[._])?{_WORD}[._])name")
 _OWN_KEY: Final = re.compile(r"(?:.*_)?(?:function|func|fn|action|skill|capability)")
-_TOOL: Final = re.compile(r"[A-Za-z_][\w.-]{0,127}")
-_TOLD: Final = frozenset({"output", "success", "failure", "status", "returned"})
-"""What of a call's parts says that it has been made."""
 
 
 def call_in_parts(attributes: Mapping[str, Any], span_name: str) -> dict[Meaning, list[Any]]:
@@ -33,7 +32,7 @@ def call_in_parts(attributes: Mapping[str, Any], span_name: str) -> dict[Meaning
     """
     looked_at = dict(islice(attributes.items(), MAX_LOOKED_AT))
     for key, value in looked_at.items():
-        if type(value) is not str or len(key) > MAX_KEY or _TOOL.fullmatch(value) is None:
+        if type(value) is not str or len(key) > MAX_KEY or FUNCTION_NAME.fullmatch(value) is None:
             continue
         is_own = key == span_name and _OWN_KEY.fullmatch(words_of(key)) is not None
         match = None if is_own else _NAME_KEY.fullmatch(key)
@@ -43,8 +42,8 @@ def call_in_parts(attributes: Mapping[str, Any], span_name: str) -> dict[Meaning
             values = values_by_meaning(parts)
             given = arguments_one_by_one(parts) or next(iter(values.get("input", ())), None)
             has_input = isinstance(parse_any(given), Mapping)
-            if not _TOLD.isdisjoint(values) and (has_input or is_own):
+            if not TOLD.isdisjoint(values) and (has_input or is_own):
                 call: dict[Meaning, list[Any]] = {"tool_name": [value], "returned": [True]}
-                call.update({meaning: values[meaning] for meaning in values if meaning in _TOLD})
+                call.update({meaning: values[meaning] for meaning in values if meaning in TOLD})
                 return {**call, "input": [given]} if has_input else call
     return {}

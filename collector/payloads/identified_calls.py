@@ -27,7 +27,7 @@ from collector.payloads.values import parse_any, parse_json
 MARKER: Final = b"call_"
 """Every span with an id contains this, or the word `tool`."""
 _ID: Final = re.compile(r"(?:call_|toolu_|tooluse_|chatcmpl-tool-)(?=\w*[0-9A-Z])[\w-]{1,120}")
-_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,127}")
+FUNCTION_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,127}")
 _NAMED: Final = (
     "tool", "function", "fn", "func", "skill", "capability", "action", "operation", "op", "job", "task",
     "command", "cmd", "method", "handler", "do", "name", "type",
@@ -112,7 +112,7 @@ def _described(attributes: Mapping[str, Any], own_name: str) -> dict[Meaning, li
 def _name_of_span(name: str) -> str | None:
     """Returns the name of a span that may be the name of its tool: one word that says more than that something is done."""
     name = function_in_path(_OF_ACTION.sub("", name, count=1) if len(name) <= MAX_KEY else name)
-    return name if _NAME.fullmatch(name) is not None and words_of(name) not in _DOING else None
+    return name if FUNCTION_NAME.fullmatch(name) is not None and words_of(name) not in _DOING else None
 
 
 def is_doing(name: str) -> bool:
@@ -227,7 +227,7 @@ def _name_among(attributes: Mapping[str, Any]) -> str | None:
         shape, end = shape_of(key), _end_of(key)
         is_other = (shape is not None and shape.meaning in _OTHER and end not in _NAMED) or end in _OUTPUT
         is_other = is_other or is_call_id(value) or role_of_kind(value) is not None
-        if type(value) is str and not is_other and _NAME.fullmatch(value) is not None:
+        if type(value) is str and not is_other and FUNCTION_NAME.fullmatch(value) is not None:
             names.setdefault(end, value)
     for word in _NAMED:
         if word in names:

@@ -39,12 +39,15 @@ _NOTHING: Final = frozenset({"none", "null", "nil", "n/a", "-", "[]", "{}", "no 
 """What stands in place of the words of a failure where there was none."""
 
 
-_FLAGS: Final = ("ok", "success", "succeeded")
+FLAGS: Final = ("ok", "success", "succeeded")
+"""Keys under which a truth value says whether a call went well."""
+TOLD: Final = frozenset({"output", "success", "failure", "status", "returned"})
+"""What of a call says that it has been made: a model's decisions have none of these."""
 _REASONS: Final = frozenset({
     "message", "msg", "error", "errors", "reason", "problem", "detail", "details", "error_message", "errorMessage",
 })  # fmt: skip
 _OF_FAILURE: Final = _REASONS.union(
-    _FLAGS, ("code", "error_code", "errorCode", "status", "type", "kind", "data", "value", "result")
+    FLAGS, ("code", "error_code", "errorCode", "status", "type", "kind", "data", "value", "result")
 )
 _OF_LAMBDA: Final = frozenset({"errorMessage", "errorType", "stackTrace", "trace", "requestId"})
 """What AWS Lambda answers for a function that failed."""
@@ -70,7 +73,7 @@ def answer_of_failure(result: object) -> Literal["failed", "open", ""]:
         or (value.get("data", "") is None and value.get("errors"))
     ):
         return "failed"
-    if all(value.get(flag) is not False for flag in _FLAGS):
+    if all(value.get(flag) is not False for flag in FLAGS):
         return ""
     has_reason = not _REASONS.isdisjoint(value) and not any(value.get(key) for key in ("data", "value", "result"))
     return "failed" if has_reason and value.keys() <= _OF_FAILURE else "open"
@@ -85,7 +88,7 @@ def _words_of_statuses(values: Values) -> set[str]:
         told = parse_any(status) if status[:1] == "{" else None
         if isinstance(told, Mapping) and answer_of_failure(told) == "failed":
             words.add("failed")
-        elif isinstance(told, Mapping) and any(told.get(flag) is True for flag in _FLAGS):
+        elif isinstance(told, Mapping) and any(told.get(flag) is True for flag in FLAGS):
             words.add("ok")
         else:
             words.add(words_of(status.partition(": ")[0]))
