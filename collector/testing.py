@@ -36,7 +36,6 @@ from scorers import RuleSet
 
 __all__ = ["Asserted", "RecordedRuns", "assert_run", "read_runs", "record_runs", "take_asserted"]
 
-
 _LATER_RULES = LoadedRules(RuleSet(), reads_all_attributes=True)
 """Runs are read before `assert_run` is told which rules judge them."""
 

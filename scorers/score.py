@@ -18,7 +18,6 @@ MAX_REASON: Final = 500
 Label = Literal["pass", "fail", "error", "ambiguous", "incomplete"]
 Outcome = Literal["matched", "wrong_arguments", "out_of_order", "extra", "forbidden", "unscored"]
 
-
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 

@@ -19,7 +19,7 @@ from collector.config.model import Config
 
 
 class Share(NamedTuple):
-    """A part of the budget: percent of ``limit_mib``, and at most ``max_mib``, or the setting of that name."""
+    """A part of the budget: percent of ``limit_mib``, and ``at_most`` so many MiB, or what the setting of that name says."""
 
     percent: int
     at_most: int | str

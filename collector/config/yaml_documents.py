@@ -175,7 +175,6 @@ _YAML_WORDS = (
     ("but found another document", "only one document is allowed in a file; remove the line ---"),
 )
 
-
 _DATE = "tag:yaml.org,2002:timestamp"
 _MERGE = "tag:yaml.org,2002:merge"
 _ODD_NUMBER = re.compile(r"[-+]?0[\dxb]|.*[_:]")

@@ -91,7 +91,6 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "haystack.async_pipeline.run": _read_pipeline,
 }
 
-
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(_COMPONENT_TYPE, _TOOL_NAME, _LLM_INPUT, _LLM_OUTPUT, "haystack.agent.max_steps", "haystack.pipeline.metadata"),

@@ -23,7 +23,6 @@ Variant = tuple[Step, ...]
 Log = Mapping[Variant, int]
 """How many runs there are of each variant."""
 
-
 _FEWEST, _FEWEST_OF = 3, 12  # runs: among a dozen broken ones, two may well be broken in the same way
 
 

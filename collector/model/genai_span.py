@@ -20,7 +20,6 @@ from scorers.trajectory import Status
 
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most spans keep none
 
-
 CopiedField = Literal["call_id", "arguments", "conversation_id", "response_id"]
 """A field of a GenAI span that is, where all goes well, the very text of an attribute."""
 
@@ -58,7 +57,6 @@ MODEL: Final = Role.MODEL
 SESSION: Final = Role.SESSION
 GROUP: Final = Role.GROUP
 EVENT: Final = Role.EVENT
-
 
 Told = Literal["input", "response", "arguments", "tools"]
 """What a run tells people and judges: what the user said, the answer, the arguments of its calls, the tools it was offered."""

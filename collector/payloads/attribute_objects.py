@@ -23,7 +23,6 @@ _OUTCOMES: Final = frozenset({"success", "failure", "status"})
 _REQUEST: Final = re.compile(r"(?:^|_)request$")
 _IDS: Final = ("id", "call_id", "callId", "tool_call_id", "toolCallId")
 
-
 _OF_ONE_TOOL: Final = re.compile(r"(?:^|_)(?:tool|function)(?:_(?:call|use|invocation|execution|run))?$")
 
 

@@ -238,7 +238,6 @@ _ONE_OF_THEM: Final = re.compile(
     r"|tokens|captured|artifact_path)$)"
 )
 
-
 # `mcp.request.argument.city`: Sentry's instrumentations of MCP, and tracers of one's own.
 _EACH: Final = re.compile(r"(?:^|[._])(?:(?:argument|arg|parameter|param)\.(?=\w)|inputs\.(?=[A-Za-z_]))([\w-]+)$")
 # `paramCity`, where keys have no separators.

@@ -69,7 +69,6 @@ SKIPPED_KEYS: Final = frozenset({
 })  # fmt: skip
 """What beside the messages holds none of a call. The role of Gemini's instructions is the user's."""
 
-
 _ANSWERED_CALL: Final = "_call"
 """Every one of _ANSWERED_CALL_TYPES ends like this."""
 

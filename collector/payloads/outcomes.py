@@ -38,7 +38,6 @@ _TRUE: Final = (True, "true", "True", "TRUE", "yes")
 _NOTHING: Final = frozenset({"none", "null", "nil", "n/a", "-", "[]", "{}", "no error", "no errors", "ok"})
 """What stands in place of the words of a failure where there was none."""
 
-
 FLAGS: Final = ("ok", "success", "succeeded")
 """Keys under which a truth value says whether a call went well."""
 TOLD: Final = frozenset({"output", "success", "failure", "status", "returned"})

@@ -42,7 +42,6 @@ class Refusal(NamedTuple):
 UNTOLD: Final = Refusal(is_sure=False, is_untold=True)
 """Of a failed call whose record holds no words, or those of a tracer that nobody has seen."""
 
-
 _UNNAMED: Final = re.compile(
     "|".join((
         r"MCP error -32602\b",  # MCP SDKs: unknown tool, invalid arguments
@@ -181,7 +180,6 @@ _POSSIBLE_DENIAL: Final = re.compile(
     r"|^The tool call was interrupted before a result was received\.",  # Claude Code, whatever became of it
     re.IGNORECASE,
 )
-
 
 # The arguments may not have fitted the tool, or those of a call that it made.
 _OF_ARGUMENTS: Final = re.compile(

@@ -165,7 +165,6 @@ _NOT_AGENTS: Final = re.compile(
     r"|request|response|message|output|input|result|error|node|config|list)(?:_|$)"
 )
 
-
 _FUNCTION_PATH: Final = re.compile(r"(?:(?:[A-Za-z_]\w{0,63}|<locals>)\.){1,8}([A-Za-z_]\w{0,127})")
 ERROR_SUFFIX: Final = "_error"
 """Ends the name of a span that tells of a call's failure, after the tool's."""

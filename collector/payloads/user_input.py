@@ -106,7 +106,6 @@ _OTHER_MARKERS: Final = (
     "TOOL: 'tool'",
 )  # fmt: skip
 
-
 _LONG: Final = 4_096
 """Characters of messages of which only the newest is kept, if it is the user's."""
 _BEGINNINGS: Final = ('{"role": "user"', '{"role":"user"')

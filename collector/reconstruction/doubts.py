@@ -22,7 +22,6 @@ AWAITED = frozenset({
 Not `uncertain_owner`: if a span of this process would settle it, that is missing, which is a doubt of its own.
 """
 
-
 _MAX_NAMED: Final = 3  # tools in a sentence
 
 

@@ -15,10 +15,17 @@ from collector.payloads.refusals import Refusal
 from collector.payloads.values import Arguments
 from scorers.trajectory import Doubt, DoubtName, KnownBy, Status, ToolCall, Trajectory
 
-# The classes below have an `__init__` of their own: that of a dataclass stays interpreted in the compiled build.
-
-
 _SMOLAGENTS: Final = "openinference.instrumentation.smolagents"
+ONLY_ATTRIBUTES: Final = "only its attributes say that its span is the call of a tool"
+"""The evidence for a call whose span may be something else."""
+BROKEN: Final = "the model wrote arguments that are no JSON"
+"""Why a call may not have run: few tools are called with what is left of them."""
+_SHORTEST_CUT: Final = 128
+"""Characters: attributes are limited to no fewer."""
+_PARSER: Final = re.compile(r"(?i)\bjson\w*(?:error|exception)$|^SyntaxError$")
+"""The type of an error of Python's, Java's, .NET's or JavaScript's parser of JSON."""
+
+# The classes below have an `__init__` of their own: that of a dataclass stays interpreted in the compiled build.
 
 
 @dataclass(slots=True, init=False)
@@ -192,25 +199,9 @@ by_start: Callable[[GenAISpan], tuple[int, bytes]] = attrgetter("start_ns", "spa
 """Sort key of spans. Arrival order is not used: exporters send spans as they end, and retries reorder them."""
 
 
-ONLY_ATTRIBUTES: Final = "only its attributes say that its span is the call of a tool"
-"""The evidence for a call whose span may be something else."""
-
-
-BROKEN: Final = "the model wrote arguments that are no JSON"
-"""Why a call may not have run: few tools are called with what is left of them."""
-
-
-_SHORTEST_CUT: Final = 128
-"""Characters: attributes are limited to no fewer."""
-
-
 def is_broken(arguments_text: str | None) -> bool:
     """Whether a model wrote an object that nobody can parse; one that is longer may have been cut by who recorded it."""
     return arguments_text is not None and arguments_text.startswith("{") and len(arguments_text) < _SHORTEST_CUT
-
-
-_PARSER: Final = re.compile(r"(?i)\bjson\w*(?:error|exception)$|^SyntaxError$")
-"""The type of an error of Python's, Java's, .NET's or JavaScript's parser of JSON."""
 
 
 def is_of_parser(error_type: str | None) -> bool:

@@ -40,7 +40,6 @@ _RUNNING = Doubt("truncated", sentence="spans of it had begun and not ended when
 _FORCED = frozenset({"evicted", "shutdown", "max_duration"})  # reasons of release for which nothing is waited
 _TORN = Doubt("torn_trace", sentence="it may have begun before all of it was seen: spans may be elsewhere or lost")
 
-
 RunningBelow = Callable[[bytes], Collection[bytes]]
 """Returns below which spans of a trace others are known to go on; b"" for those without a parent."""
 

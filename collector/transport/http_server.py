@@ -32,7 +32,6 @@ _KEEP_ALIVE = 75  # seconds an idle connection stays; longer than the 60 s batch
 _GRACE = 5  # seconds running requests get at shutdown
 _DATE_INTERVAL = 1.0  # seconds; the Date header is to the second
 
-
 _MAX_HEAD = 64 << 10  # bytes of the head of a request
 _MAX_CHUNKS = 500  # of a body, beside one for each KiB: each takes 40 µs, and much of a body may be read at once
 _CHUNK = 1 << 10  # bytes

@@ -112,7 +112,6 @@ def _in_one(node: Any) -> Any:
 _SELF: Final = frozenset({"$dynamicRef", "$recursiveRef"})
 """How the vocabularies refer to the schema that they are part of."""
 
-
 _work: ContextVar[Work] = ContextVar("work")
 """Where the keywords of a schema spend: jsonschema passes nothing on to them. An evaluation in slices has a context of its own,
 so another one that uses the same schema meanwhile spends elsewhere."""

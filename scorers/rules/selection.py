@@ -17,7 +17,6 @@ MATCH_KEYS = ("route", "intent", "agent", "service", "tenant")
 MAX_ATTRIBUTE = 20_000
 """Characters of an attribute that rules match. Further ones are not looked at: every rule may look at every run."""
 
-
 _MAX_PART: Final = 8  # characters: each length that is looked up takes a look at every place of a text
 _FEW_PARTS: Final = 32
 MAX_SELECTED = 1_024

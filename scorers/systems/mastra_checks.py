@@ -53,7 +53,6 @@ _ARGUMENTS: dict[Check, tuple[type | tuple[type, ...], str]] = {
     "noToolErrors": (type(None), ""),
 }
 
-
 OPTIONS: Final = MastraChecksOptions
 
 

@@ -22,7 +22,6 @@ from scorers.work import hash_key
 NAME = "ragas_f1"
 VERSION = "ragas@0.4.3"
 
-
 OPTIONS: Final = Options
 
 

@@ -86,7 +86,6 @@ _ONLY_FOR: dict[str, tuple[Metric, ...]] = {
     "allow_tool_name_variations": ("partial_trajectory",),
 }
 
-
 OPTIONS: Final = ToolScorerOptions
 
 

@@ -37,7 +37,6 @@ from scorers.systems.pairing import outcomes
 NAME = "tpmjs"
 VERSION = "tpmjs/tool-call-accuracy-score@0.2.0"
 
-
 OPTIONS: Final = Options
 
 

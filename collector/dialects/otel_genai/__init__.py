@@ -140,7 +140,6 @@ _EVIDENCE: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The attributes of each operation that tell it from another of that name."""
 
-
 FIELDS_OF: Final[Mapping[Role, Mapping[str, CopiedField]]] = {
     TOOL: {
         semconv.TOOL_CALL_ID: "call_id",
