@@ -1,9 +1,19 @@
-"""Counts what work is made of, for tests of how costs grow: times depend on the machine, and these do not."""
+"""What work costs: the calls it is made of, which do not depend on the machine, and where these do not tell, its time."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Fail where the context takes more CPU seconds. They should be many times what it takes: some machines are slow."""
+    began = time.process_time()
+    yield
+    assert time.process_time() - began < seconds
 
 
 def calls(work: Callable[[], object]) -> int:

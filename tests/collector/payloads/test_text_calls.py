@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from collector.payloads.history import calls_in_history
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.text_calls import parse_action, tells_failure
 from collector.payloads.values import MAX_TEXT
+from tests.operations import within
 
 ASKED = (
     '[[ ## next_thought ## ]]\npay it\n\n[[ ## next_tool_name ## ]]\npay\n\n[[ ## next_tool_args ## ]]\n{"sum": 5}\n'
@@ -134,15 +134,13 @@ def test_an_action_of_react_and_what_was_observed(observed: str, status: str | N
 
 @pytest.mark.parametrize("begin", ["Action:", "Action: pay", "Action: pay\n", "Action: pay\nAction Input:"])
 def test_blanks_of_any_number_in_an_action_take_no_time(begin: str) -> None:
-    began = time.process_time()
-    assert parse_action(begin + " " * 8_000 + "Action Input:") == []
-    assert time.process_time() - began < 1
+    with within(1.0):
+        assert parse_action(begin + " " * 8_000 + "Action Input:") == []
 
 
 def test_any_number_of_failures_that_never_end_take_no_time() -> None:
     failure = "Error executing tool 'pay' with arguments {"
     text = failure * (MAX_TEXT // len(failure))
-    began = time.process_time()
-    assert not any(tells_failure(text) for _ in range(20))
-    assert time.process_time() - began < 1
+    with within(1.0):
+        assert not any(tells_failure(text) for _ in range(20))
     assert tells_failure(f"{text}'sum': 5}}: Declined")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorers.judged.judge import MAX_ANSWER_LENGTH, AnswerError, parse_answer
+from tests.operations import within
 
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 SCHEMA: dict[str, Any] = {
@@ -96,10 +96,8 @@ def test_refuses_endless_answers() -> None:
 
 @pytest.mark.parametrize("end", ["", "\\"])
 def test_a_text_that_never_ends_is_refused_in_linear_time(end: str) -> None:
-    began = time.process_time()
-    with pytest.raises(AnswerError, match="not JSON"):
+    with within(1.0), pytest.raises(AnswerError, match="not JSON"):  # 0.01 s on an idle machine
         parse_answer('{"' + '\\"' * 20_000 + end, ANY_OBJECT)
-    assert time.process_time() - began < 1.0  # seconds; 0.01 on an idle machine
 
 
 @given(st.text('{}[]"\\:,n1 \n', max_size=40))
