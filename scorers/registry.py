@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from scorers.call_scorer import Scorer
 from scorers.conformance import scorer as trajectory_scorer
@@ -36,8 +37,7 @@ from scorers.systems import (
     vertex,
 )
 
-_MODULES = (
-    trajectory_scorer,
+PUBLISHED: Final = (
     adk,
     agentevals_cli,
     agentevals_lc,
@@ -60,6 +60,8 @@ _MODULES = (
     tpmjs,
     vertex,
 )
+"""The scorers of other packages."""
+_MODULES = (trajectory_scorer, *PUBLISHED)
 SCORERS: dict[str, Callable[..., Scorer]] = {module.NAME: module.create for module in _MODULES}
 JUDGES: dict[str, Callable[..., JudgeScorer]] = {
     module.NAME: module.create_judge for module in (mastra_llm, tool_choice)

@@ -8,55 +8,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from scorers.registry import PUBLISHED
 from scorers.score import Score
-from scorers.systems import (
-    adk,
-    agentevals_cli,
-    agentevals_lc,
-    axion,
-    azure_tne,
-    deepeval,
-    deepeval_permission,
-    evalite,
-    mastra_checks,
-    mastra_code,
-    mastra_llm,
-    mastra_trajectory,
-    mlflow_exact,
-    promptfoo,
-    pydantic_evals,
-    ragas_accuracy,
-    ragas_f1,
-    strands_scorers,
-    tool_scorer,
-    tpmjs,
-    vertex,
-)
 
-MODULES = (
-    adk,
-    agentevals_cli,
-    agentevals_lc,
-    axion,
-    azure_tne,
-    deepeval,
-    deepeval_permission,
-    evalite,
-    mastra_checks,
-    mastra_code,
-    mastra_llm,
-    mastra_trajectory,
-    mlflow_exact,
-    promptfoo,
-    pydantic_evals,
-    ragas_accuracy,
-    ragas_f1,
-    strands_scorers,
-    tool_scorer,
-    tpmjs,
-    vertex,
-)
-SYSTEMS: dict[str, ModuleType] = {module.NAME: module for module in MODULES}
+SYSTEMS: dict[str, ModuleType] = {module.NAME: module for module in PUBLISHED}
 
 NEEDED_OPTIONS: dict[str, dict[str, Any]] = {
     "deepeval_permission": {"allowed_tools": ["a"]},
