@@ -59,9 +59,8 @@ def _is_exceeded(score: Score) -> bool:
 def _hostile_runs(rule: Rule) -> Iterator[Trajectory]:
     """Yield runs of the rule's tools: one after the other, and concurrently in small steps."""
     tools = list(tools_of(rule)) or [Tool(tool="a")]
-    calls = [
-        _call(tools[at * at * at // 7 % len(tools)], at) for at in range(CALLS)
-    ]  # in no order that the rule expects
+    # In no order that the rule expects.
+    calls = [_call(tools[at * at * at // 7 % len(tools)], at) for at in range(CALLS)]
     # Concurrent calls take other ways through the alignment, and need the search more often.
     for width in (1, 4):
         yield Trajectory([replace(call, step=at // width) for at, call in enumerate(calls)])

@@ -62,9 +62,8 @@ def _answer(output: object) -> object:
     answer = parse_any(output)
     if not isinstance(answer, Mapping):
         return output
-    return (
-        answer.get("message") or answer.get("candidates") or output
-    )  # the latter of Google's models, each with a message
+    # Candidates are those of Google's models, each with a message.
+    return answer.get("message") or answer.get("candidates") or output
 
 
 def _read_tool(span: Span) -> GenAISpan:

@@ -141,9 +141,8 @@ async def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
     """Run it to its end. Signals are its own business: a terminal sends Ctrl-C to both, and SIGTERM is passed on."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGINT, lambda: None)
-    loop.add_signal_handler(
-        signal.SIGTERM, ended.set
-    )  # before the command runs, so that it never outlives this process
+    # Before the command runs, so that it never outlives this process.
+    loop.add_signal_handler(signal.SIGTERM, ended.set)
     try:
         process = await asyncio.create_subprocess_exec(*command, env=environment)
     except OSError as error:

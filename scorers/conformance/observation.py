@@ -103,9 +103,8 @@ class Observer:
         self._embed = embed
         self._distinguish_names = distinguish_names
         for tool in tools:
-            compile_arguments(
-                tool.arguments or {}, tool.arguments_mode, embed
-            )  # raises for arguments that cannot be compiled
+            # Raises for arguments that cannot be compiled.
+            compile_arguments(tool.arguments or {}, tool.arguments_mode, embed)
         self._all, self._expected = (1 << len(tools)) - 1, (1 << (expected or 0)) - 1
         self._free = Names(allow_extra if expected is not None else ["*"])
         self.allows_anything = not forbid and (expected is None or "*" in allow_extra)

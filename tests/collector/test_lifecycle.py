@@ -261,13 +261,8 @@ def test_every_component_is_in_these_tests() -> None:
         item.__name__ for item in classes if all(inspect.iscoroutinefunction(getattr(item, method, None)) for method in
         ("start", "shutdown"))
     }  # fmt: skip
-    others = {
-        "Component",
-        "Service",
-        "QueuedExporter",
-        "KafkaReceiver",
-        "KafkaExporter",
-    }  # Kafka's have a broker in theirs
+    # Kafka's have a broker in theirs.
+    others = {"Component", "Service", "QueuedExporter", "KafkaReceiver", "KafkaExporter"}
     assert found - others == set(KINDS)
 
 

@@ -61,8 +61,7 @@ def test_runs_of_one_trace_are_sampled_independently() -> None:
 def test_incomplete_and_revised_runs_are_not_judgeable() -> None:
     assert not_judgeable(verdict()) is None
     assert not_judgeable(verdict(1, "incomplete", doubts=[Doubt("uncertain_owner", (0,))])) == "incomplete"
-    assert (
-        not_judgeable(verdict(doubts=[Doubt("missing_anchor")])) == "incomplete"
-    )  # a rule with no scorer but the judge
+    # A rule with no scorer but the judge.
+    assert not_judgeable(verdict(doubts=[Doubt("missing_anchor")])) == "incomplete"
     assert not_judgeable(verdict(1, "ambiguous", doubts=[Doubt("uncertain_order", (0,))])) is None
     assert not_judgeable(verdict(revision=1)) == "revised"

@@ -110,9 +110,8 @@ def test_a_prometheus_that_is_none_is_code_2(capsys: pytest.CaptureFixture[str])
 )
 def test_wrong_usage(options: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(
-            ["compare", *options, "1", "2", *(["traces"] if options else [])]
-        )  # without any, what they are of is missing
+        # Without any, what they are of is missing.
+        main(["compare", *options, "1", "2", *(["traces"] if options else [])])
     assert caught.value.code == 2
 
 

@@ -379,9 +379,8 @@ def test_no_temporary_file_is_opened(tmp_path: Path) -> None:
     file, found = SpoolFile(tmp_path, fsync=False), list[str]()
     change, more = Change(), Change()
     change.inserts["inbox"] = [(2 * number, 0, bytes(2_000)) for number in range(200)]
-    more.inserts["inbox"] = [
-        (2 * number + 1, 0, bytes(200)) for number in range(200)
-    ]  # on pages that are there already
+    # On pages that are there already.
+    more.inserts["inbox"] = [(2 * number + 1, 0, bytes(200)) for number in range(200)]
     file.apply(change)
     file._connection.set_trace_callback(lambda _: found.extend(temporary_files()))
     file.apply(more)

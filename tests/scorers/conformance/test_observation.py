@@ -82,9 +82,9 @@ def test_runs_that_differ_only_in_irrelevant_calls_have_equal_tokens() -> None:
     assert rule_observer.tokens([ToolCall("log_a"), ToolCall("get_time")], Work()) == rule_observer.tokens(
         [ToolCall("log_b"), ToolCall("get_time")], Work()
     )
-    assert rule_observer.tokens([ToolCall("made_up")], Work()) != rule_observer.tokens(
-        [ToolCall("made_up_too")], Work()
-    )  # extra: to be named
+    # Extra: to be named.
+    made_up, another = ToolCall("made_up"), ToolCall("made_up_too")
+    assert rule_observer.tokens([made_up], Work()) != rule_observer.tokens([another], Work())
 
 
 def observe(rule_observer: Observer, *names: str) -> None:
