@@ -26,6 +26,7 @@ from collector.payloads.tool_results import (
     ResultStatus,
     ToolResult,
     contains_results,
+    is_decision,
     result_in,
     result_status,
 )
@@ -63,19 +64,23 @@ def calls_in_history(
     """
     calls: list[HistoryCall] = []
     stack: list[tuple[object, bool, int]] = [(messages, False, 0)]
+    is_decided = False
     for _ in range(MAX_NODES):
         if not stack or len(calls) >= MAX_CALLS:
             break
         node, listed, depth = stack.pop()
         if isinstance(node, Mapping):
             result = provider_result(node) if node.get("type") == BY_PROVIDER else result_in(node)
+            is_decided = is_decided or is_decision(node)
             if result is not None:
+                result = result.settled() if is_decided else result
                 if not _settle(calls, result) and unasked is not None:
                     unasked.append(result)
             elif (request := call_in(node, listed)) is not None:
                 _add(calls, request, node)
             else:
                 if _is_of_user(node):
+                    is_decided = False
                     calls.clear()
                     if unasked is not None:
                         unasked.clear()

@@ -35,10 +35,14 @@ class Refusal(NamedTuple):
     """It says no more than that there is no such tool: a tool that looks for tools may answer so."""
     is_untold: bool = False
     """No words were read: the call failed, and why is not known."""
+    is_of_approval: bool = False
+    """It is not sure, but where the messages say that somebody was asked whether the call may run."""
     is_of_rest: bool = False
     """It is of a run, which made none of the calls of its model's last answer but those with spans."""
 
 
+DENIED_BY_TOOL: Final = Refusal(is_of_approval=True, is_ruled_out=True)
+"""Of a call whose tool returned what reads like somebody's denial of it."""
 UNTOLD: Final = Refusal(is_sure=False, is_untold=True)
 """Of a failed call whose record holds no words, or those of a tracer that nobody has seen."""
 

@@ -34,7 +34,7 @@ _PART: Final = '"tool-result"'
 _APPROVAL: Final = "tool-approval-response"  # Vercel AI SDK
 _ANSWERED: Final = "interruptResponse"  # Genkit
 _DENIAL: Final = frozenset({"denied", "reason"})
-"""All that Vercel AI SDK 7 tells of a denied call; a tool may answer so, too."""
+"""All that Vercel AI SDK 7 tells of a denied call, after an approval of which it tells the type alone; a tool may answer so."""
 _RESULT_WRAPPERS: Final = (
     "toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result", _TOLD, BY_PROVIDER,
 )  # fmt: skip
@@ -76,6 +76,11 @@ class ToolResult(NamedTuple):
     """It has a status that may be its call's, or words that may tell of its failure."""
     arguments: Any = None
     """Those with which its call ran, if it repeats them: in Haystack a human may have changed them."""
+
+    def settled(self) -> ToolResult:
+        """Returns the result, which the messages have after an answer to who was asked whether calls may run."""
+        is_denied = self.refusal is not None and self.refusal.is_of_approval
+        return self._replace(refusal=Refusal()) if is_denied else self
 
     def status(self, tool_name: str | None) -> ResultStatus:
         """Returns what became of the call, which was one of this tool."""
@@ -125,6 +130,12 @@ def is_mcp_failure(result: object) -> bool:
         return False
     is_answer = value.get("isError") is True and isinstance(value.get("content"), (list, tuple))
     return is_answer or ("serverLabel" in value and value.get("type") == "call" and bool(value.get("error")))
+
+
+def is_denial(result: object) -> bool:
+    """Whether a tool returned what Vercel AI SDK 7 tells of a call that was denied."""
+    value = parse_any(result) if type(result) is not str or '"denied"' in result else None
+    return isinstance(value, Mapping) and value.get("denied") is True and value.keys() <= _DENIAL
 
 
 def is_flagged(result: object) -> bool:
@@ -217,8 +228,8 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
                 return ToolResult(call_id, True, Refusal())
             if _is_of_human(value.get("additional_kwargs")):
                 return ToolResult(call_id, True, Refusal())
-            if value.get("denied") is True and value.keys() <= _DENIAL:
-                return ToolResult(call_id, True, Refusal(is_sure=False))
+            if is_denial(value):
+                return ToolResult(call_id, True, Refusal(is_sure=False, is_of_approval=True))
             if value.get("type") == "document" and isinstance(value.get("document"), Mapping):  # Cohere
                 value = parse_any(value["document"].get("data"))
                 continue
@@ -283,17 +294,20 @@ def _has_hint(text: str) -> bool:
 def _newest_results(messages: object) -> list[ToolResult]:
     results: list[ToolResult] = []
     stack: list[tuple[object, int]] = [(parse_any(messages), 0)]
+    is_decided = False
     for _ in range(MAX_NODES):
         if not stack:
             break
         node, depth = stack.pop()
         if isinstance(node, Mapping):
+            is_decided = is_decided or is_decision(node)
             if plain_role(node.get("role")) in MODEL_ROLES or name_of(node.get("type")) in CALL_TYPES:
                 results.clear()
+                is_decided = False
                 continue
             result = result_in(node)
             if result is not None:
-                results.append(result)
+                results.append(result.settled() if is_decided else result)
             elif depth < MAX_DEPTH:
                 children: list[object] = list(node.values())
                 stack.extend((child, depth + 1) for child in reversed(children) if _may_contain_results(child))
@@ -364,8 +378,13 @@ def _is_approval(message: Mapping[Any, Any]) -> bool:
     """Whether a tool's message says what a human decided about calls: none of them has run by then."""
     parts = parse_any(first_value(message, ("parts", "content")))
     return isinstance(parts, list) and any(
-        isinstance(part, Mapping) and part.get("type") == _APPROVAL for part in parts[:MAX_PARTS]
+        isinstance(part, Mapping) and is_decision(part) for part in parts[:MAX_PARTS]
     )
+
+
+def is_decision(part: Mapping[Any, Any]) -> bool:
+    """Whether an object of a message is what somebody, or a rule, answered to whether a call may run."""
+    return part.get("type") == _APPROVAL
 
 
 def _tells_result(part: Mapping[Any, Any]) -> bool:

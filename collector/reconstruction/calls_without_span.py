@@ -12,6 +12,7 @@ from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.offered_tools import Fit
+from collector.payloads.refusals import DENIED_BY_TOOL
 from collector.payloads.tool_results import ResultStatus
 from collector.payloads.values import Arguments, parse_any
 from collector.reconstruction.call_history import CallHistory
@@ -194,6 +195,8 @@ def _apply_result(call: DraftCall, result: ResultStatus | None, *, is_misfit: bo
     """Decide by what the model was told of a call that a span shows whether it ran: two signs that it was refused suffice."""
     if call.is_silent and result not in (None, "open") and call.status == "unset":
         call.status, call.is_silent = "ok" if result == "ok" else "error", False
+    if call.refusal == DENIED_BY_TOOL:
+        return
     if result in ("unclear", "refused") and is_misfit and call.status == "error":
         call.settle_refusal(fits=False)
         return

@@ -14,12 +14,13 @@ from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, is_returned_error, parameters_of
 from collector.payloads.messages import are_stand_ins, arguments_of_provider, tool_call_parts
 from collector.payloads.outcomes import says_failure
-from collector.payloads.refusals import Refusal, find_refusal, guardrail_refusal, is_refusal
+from collector.payloads.refusals import DENIED_BY_TOOL, Refusal, find_refusal, guardrail_refusal, is_refusal
 from collector.payloads.span_names import is_handoff
 from collector.payloads.told_failures import is_in_place_of_result
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
 from collector.payloads.tool_results import (
     failure_in_message,
+    is_denial,
     is_mcp_failure,
     response_told,
     tool_result,
@@ -134,11 +135,17 @@ def read_tool(span: Span) -> GenAISpan:
     elif _CREW in attributes and type(result) is str and is_refusal(result, name):
         genai_span.status, genai_span.refusal = "error", Refusal()
     elif genai_span.refusal is None:
-        genai_span.refusal = guardrail_refusal(genai_span.scope, result)
+        genai_span.refusal = _refusal_in_result(genai_span.scope, result)
     # Last: of a call that failed these words tell that it had arguments.
     if type(genai_span.arguments) is str and genai_span.arguments.startswith(_HIDDEN):
         genai_span.arguments = None
     return genai_span
+
+
+def _refusal_in_result(scope: str, result: object) -> Refusal | None:
+    """Returns what a result says of a call whose span ended well, if it reads like a refusal."""
+    # Vercel's AI SDK leaves no span of a call that was denied.
+    return DENIED_BY_TOOL if scope == AI_SDK_7 and is_denial(result) else guardrail_refusal(scope, result)
 
 
 def _note_agent_of_claude(call: GenAISpan, result: object) -> None:

@@ -325,6 +325,38 @@ def test_each_call_of_vercels_sdk_7_that_ran_leaves_a_span() -> None:
     assert (called(run), doubts(run)) == (["(ask_user)"], [])
 
 
+APPROVAL_ASKED: dict[str, Any] = {"type": "tool-approval-request"}
+APPROVAL_GIVEN: dict[str, Any] = {"role": "tool", "parts": [{"type": "tool-approval-response"}]}
+
+
+@pytest.mark.parametrize(
+    ("decided", "has_span", "expected"),
+    [
+        ([APPROVAL_GIVEN], False, (["(pay)"], [])),
+        ([], False, (["pay"], ["uncertain_execution"])),  # a tool may answer so
+        ([APPROVAL_GIVEN], True, (["pay"], [])),
+    ],
+)
+def test_vercels_sdk_7_tells_by_its_result_that_a_call_was_denied_where_somebody_was_asked(
+    decided: list[dict[str, Any]], has_span: bool, expected: tuple[list[str], list[str]]
+) -> None:
+    call = {"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"sum": 7}}
+    asked = {"role": "assistant", "parts": [call, *([APPROVAL_ASKED] if decided else [])]}
+    told = [user("Pay."), asked, *decided, result("c1", {"denied": True, "reason": "too much"})]
+    spans = [tool_span("pay", {"sum": 7}, 4, at=20, call_id="c1", scope="gen_ai", attributes={
+        "gen_ai.tool.call.result": json.dumps({"denied": True, "reason": "too much"}),
+    })]  # fmt: skip
+    run = run_of(
+        agent_span(scope="gen_ai"),
+        model_span([("c1", "pay", {"sum": 7})], 2, scope="gen_ai"),
+        *spans[: int(has_span)],
+        model_span((), 3, at=40, scope="gen_ai", input_messages=told, attributes={
+            "gen_ai.output.messages": '[{"role":"assistant","parts":[{"type":"text","content":"Done."}]}]',
+        }),
+    )  # fmt: skip
+    assert (called(run), doubts(run)) == expected
+
+
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
