@@ -70,6 +70,8 @@ _MISFIT: Final = re.compile(r'"message":\s?"Tool output validation failed for ')
 """What Mastra answers in place of a result that does not fit the tool's schema."""
 _MISFIT_WITHIN: Final = 100  # characters of a result
 _SUSPENDED: Final = '{"status":"suspended"'
+_DECLINED: Final = '{"approved":false'
+"""Begins the input of an agent that goes on when a human denied a call."""
 _AGENT_OUTPUTS: Final = ("mastra.agent_run.output", _LANGFUSE_OUTPUT, _LAMINAR_OUTPUT)
 _MODEL_OUTPUTS: Final = (_OUTPUT, _LANGFUSE_OUTPUT, _LAMINAR_OUTPUT)
 _AGENT_INPUTS: Final = (_AGENT_INPUT, _INPUT, _LAMINAR_INPUT, "langfuse.observation.input")
@@ -162,8 +164,12 @@ def _read_old_agent(span: Span) -> GenAISpan:
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
-    genai_span = context_span_of(span, Role.AGENT, NAME, first_value(span.attributes, _AGENT_INPUTS), conversation_id)
+    given = first_value(span.attributes, _AGENT_INPUTS)
+    genai_span = context_span_of(span, Role.AGENT, NAME, given, conversation_id)
     genai_span.note(traced_calls="all")
+    answer = parse_any(given) if type(given) is str and given.startswith(_DECLINED) else None
+    if isinstance(answer, Mapping):
+        genai_span.tool_results = (ToolResult(name_of(answer.get("toolCallId")), True, Refusal()),)
     genai_span.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_ID)) or _quoted(span)
     output = first_value(span.attributes, _AGENT_OUTPUTS)
     # A tool that suspends the run ends its own span well; it runs anew when that goes on.

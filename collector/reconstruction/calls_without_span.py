@@ -144,7 +144,10 @@ def _apply_messages(
         return
     status = history.status(request)
     if status is None and (
-        request.turn == shown.awaited or history.is_discarded(request) or history.is_unanswered(request)
+        request.turn == shown.awaited
+        or request.id in shown.declined
+        or history.is_discarded(request)
+        or history.is_unanswered(request)
     ):
         call.executed, call.known_by = False, "request"
         return

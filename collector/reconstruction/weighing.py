@@ -33,6 +33,8 @@ class Shown:
         """Whether a call that fails leaves no span."""
         self.awaited = _awaited_turn(run, requests)
         """The turn with the call for which the run waits when it ends: none of its calls ran without a span."""
+        self.declined = _declined(run)
+        """The ids of the calls with whose denial the run goes on."""
         self.are_tools_traced = run.anchor is not None and run.anchor.tracing.traced_calls == "tools"
         self.begun = {request.turn for request in requests if request.execution is not None}
         """The turns of which a span shows that a call ran."""
@@ -44,6 +46,17 @@ def _awaited_turn(run: RunSpans, requests: Iterable[RequestedCall]) -> int | Non
     call_id = None if run.anchor is None else run.anchor.call_id
     turns = (request.turn for request in requests if request.id == call_id)
     return None if call_id is None else max(turns, default=None)
+
+
+def _declined(run: RunSpans) -> set[str | None]:
+    """Returns the ids of the calls that a human denied before the run went on, and before those around it that waited did."""
+    declined: set[str | None] = set()
+    going_on: RunSpans | None = run
+    while going_on is not None and going_on.anchor is not None and going_on.anchor.role is AGENT:
+        declined.update(told.call_id for told in going_on.anchor.tool_results or () if told.refusal is not None)
+        before = going_on.parent
+        going_on = before if before is not None and before.anchor is not None and before.anchor.call_id else None
+    return declined - {None}
 
 
 def weigh(

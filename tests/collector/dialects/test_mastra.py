@@ -463,6 +463,36 @@ def test_what_a_run_repeats_that_a_human_let_go_on_is_none_of_its_calls() -> Non
 
 
 @pytest.mark.parametrize(
+    ("approved", "expected"),
+    [(False, (["(pay)"], [])), (True, (["(pay)"], ["uncertain_execution", "unobserved_results"]))],
+)
+def test_a_call_that_a_human_denied_did_not_run_though_the_run_that_goes_on_repeats_it(
+    *, approved: bool, expected: tuple[list[str], list[str]]
+) -> None:
+    """1.71: only what the agent goes on with tells; the next request has the name of the tool in place of the result."""
+    asked = [{"toolCallId": f"c{n}", "toolName": name, "args": {}} for n, name in enumerate(("get", "pay"), 1)]
+    told = '[{"role":"assistant","content":"[tool: get][tool: pay]"},{"role":"tool","content":"[tool-result: pay]"}]'
+    answer = {"approved": approved, "toolName": "pay", "toolCallId": "c2"}
+    waits, goes_on = runs_of(
+        waiting("a", "c2", 1),
+        asked_in_chunk("get", "c1", 2, 1, 5),
+        asked_in_chunk("pay", "c2", 3, 1, 6),
+        ran("get", "c1", 4, 1, 10),
+        mastra("agent_run", "invoke_agent a", 5, 1, 60, 90, attributes={
+            "gen_ai.agent.name": "a", "mastra.agent_run.input": json.dumps(answer, separators=(",", ":")),
+        }),
+        mastra("model_step", "agent_step a", 6, 5, 71, 4, attributes={
+            "mastra.model_step.output": json.dumps({"text": "", "toolCalls": asked}, separators=(",", ":")),
+        }),
+        mastra("model_step", "agent_step a", 7, 5, 80, attributes={
+            "mastra.model_step.input": told, "mastra.model_step.output": '{"text":"done","toolCalls":[]}',
+        }),
+    )  # fmt: skip
+    assert (called(waits), doubts(waits)) == (["(pay)", "get"], [])
+    assert (called(goes_on), doubts(goes_on)) == expected
+
+
+@pytest.mark.parametrize(
     ("has_ended", "result", "expected"),
     [
         (False, {}, ["(ask)", "uncertain_execution"]),
