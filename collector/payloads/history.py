@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Final
 
-from collector.payloads.messages import CALL_LISTS, MAX_CALLS, MAX_DEPTH, MAX_NODES, SKIPPED_KEYS, ToolCallPart, call_in
+from collector.payloads.messages import (
+    CALL_LISTS,
+    MAX_CALLS,
+    MAX_DEPTH,
+    MAX_NODES,
+    SKIPPED_KEYS,
+    ToolCallPart,
+    added_call,
+    call_in,
+)
 from collector.payloads.provider_results import provider_result
 from collector.payloads.reprs import may_be_objects, parse_message
 from collector.payloads.roles import MODEL_ROLES, USER_ROLES, plain_role, role_of
@@ -64,7 +73,7 @@ def calls_in_history(
     """
     calls: list[HistoryCall] = []
     stack: list[tuple[object, bool, int]] = [(messages, False, 0)]
-    is_decided = False
+    is_decided, added = False, set[str]()
     for _ in range(MAX_NODES):
         if not stack or len(calls) >= MAX_CALLS:
             break
@@ -73,17 +82,15 @@ def calls_in_history(
             result = provider_result(node) if node.get("type") == BY_PROVIDER else result_in(node)
             is_decided = is_decided or is_decision(node)
             if result is not None:
-                result = result.settled() if is_decided else result
-                if not _settle(calls, result) and unasked is not None:
-                    unasked.append(result)
+                _tell(result.settled() if is_decided else result, calls, unasked, added)
+            elif (by_framework := added_call(node)) is not None:
+                added.update([by_framework.id] if by_framework.id is not None else ())
             elif (request := call_in(node, listed)) is not None:
                 _add(calls, request, node)
             else:
                 if _is_of_user(node):
                     is_decided = False
-                    calls.clear()
-                    if unasked is not None:
-                        unasked.clear()
+                    _forget(calls, unasked)
                 stack.extend((told, False, depth + 1) for told in _told_in_words(node, unread)[::-1])
                 if depth < MAX_DEPTH:
                     stack.extend(
@@ -97,6 +104,18 @@ def calls_in_history(
             stack.append((parsed, listed, depth + 1))
     _note_rest(messages, calls, bool(stack), unread)
     return calls
+
+
+def _tell(result: ToolResult, calls: Sequence[HistoryCall], unasked: list[ToolResult] | None, added: set[str]) -> None:
+    """Note what a result says of its call, unless the framework has ``added`` both."""
+    if result.call_id not in added and not _settle(calls, result) and unasked is not None:
+        unasked.append(result)
+
+
+def _forget(calls: list[HistoryCall], unasked: list[ToolResult] | None) -> None:
+    calls.clear()
+    if unasked is not None:
+        unasked.clear()
 
 
 def _note_rest(messages: object, calls: Sequence[HistoryCall], has_rest: bool, unread: list[str] | None) -> None:

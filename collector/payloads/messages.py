@@ -64,6 +64,9 @@ _RESULT_ENDINGS: Final = (
 )  # fmt: skip
 """Providers put the name of a tool of their own before it (`web_fetch_tool_result`)."""
 _TOOL_MESSAGE: Final = "tool"
+_RETURNING: Final = "Transferring back to "
+_RETURN: Final = "transfer_back_to_"
+"""The tool of which langgraph-supervisor adds a call in these words, with a result, when an agent is done."""
 SKIPPED_KEYS: Final = frozenset({
     "request", "tools", "functions", "tool_definitions", "functionDeclarations", "system_instruction", "systemInstruction",
 })  # fmt: skip
@@ -142,6 +145,16 @@ def _is_part_of_a_call(node: Mapping[Any, Any]) -> bool:
     if kind is None or is_result(node):
         return False
     return kind in CALL_TYPES or any(name_of(node.get(key)) for key in _TOOL_KEYS)
+
+
+def added_call(message: Mapping[Any, Any]) -> ToolCallPart | None:
+    """Returns the only call of a message that no model wrote, but langgraph-supervisor: there is no such tool."""
+    words = message.get("content")
+    if type(words) is not str or not words.startswith(_RETURNING):
+        return None
+    calls = tool_call_parts({"tool_calls": message.get("tool_calls")})
+    is_return = len(calls) == 1 and calls[0].name.startswith(_RETURN) and calls[0].arguments in _EMPTY
+    return calls[0] if is_return else None
 
 
 def tool_call_parts(output: object, answers: list[Mapping[Any, Any]] | None = None) -> list[ToolCallPart]:

@@ -265,6 +265,32 @@ def test_a_call_that_a_graph_of_langchain_js_asked_for_and_no_span_shows_may_wai
     assert (called(run), doubts(run)) == (["(pay)"], ["uncertain_execution", "unobserved_results"])
 
 
+def test_what_a_supervisor_of_langgraph_js_is_told_of_an_agent_that_is_done_is_no_call() -> None:
+    """langgraph-supervisor 1.0 for JavaScript: no tool ran."""
+    asked = {"content": "", "tool_calls": [{"name": "transfer_to_cook", "args": {}, "id": "c1"}]}
+    back = {"name": "transfer_back_to_supervisor", "args": {}, "id": "5f0e"}
+    done = {"content": "Transferring back to supervisor", "name": "cook", "tool_calls": [back]}
+    told = {"content": "Successfully transferred back to supervisor", "name": back["name"], "tool_call_id": "5f0e"}
+    state = {"messages": [
+        {"lc": 1, "id": ["HumanMessage"], "kwargs": {"content": "hi"}},
+        {"lc": 1, "id": ["AIMessage"], "kwargs": asked},
+        {"lc": 1, "id": ["ToolMessage"], "kwargs": {"content": "done", "name": "transfer_to_cook", "tool_call_id": "c1"}},
+        {"lc": 1, "id": ["AIMessage"], "kwargs": done},
+        {"lc": 1, "id": ["ToolMessage"], "kwargs": told},
+    ]}  # fmt: skip
+    step = {"gen_ai.operation.name": "workflow", "traceloop.entity.input": json.dumps(state)}
+    call = {"gen_ai.operation.name": "execute_tool", "traceloop.entity.input": '{"args": ["{}"]}'}
+    run = run_of(
+        span("POST", 1, lasting=100),
+        tl("workflow", "workflow RunnableSequence", 2, 1, at=1, attributes={"gen_ai.operation.name": "workflow"}),
+        tl("task", "execute_tool DynamicStructuredTool", 3, 1, at=20, attributes={
+            **call, "gen_ai.tool.name": "transfer_to_cook",
+        }),
+        tl("workflow", "workflow RunnableSequence", 5, 1, at=40, attributes=step),
+    )  # fmt: skip
+    assert called(run) == ["transfer_to_cook"]
+
+
 def test_a_chat_of_llamaindex_has_its_calls_in_the_entity() -> None:
     output = {
         "message": {

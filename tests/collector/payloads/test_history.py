@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from collector.payloads.history import calls_in_history
+from collector.payloads.tool_results import ToolResult
 
 
 def test_koogs_roles_begin_with_a_capital_and_its_results_are_followed_by_an_empty_message() -> None:
@@ -41,6 +44,26 @@ def test_what_a_human_decided_is_no_result_of_a_call() -> None:
     decided = {"type": "tool-approval-response", "approvalId": "a1", "approved": True}
     messages = [{"role": "assistant", "content": asked}, {"role": "tool", "content": [decided]}]
     assert [(call.id, call.status) for call in calls_in_history(messages)] == [("c1", None)]
+
+
+@pytest.mark.parametrize(
+    ("words", "tool", "expected"),
+    [
+        ("Transferring back to supervisor", "transfer_back_to_supervisor", []),
+        ("Transferring back to supervisor", "transfer_money", [("transfer_money", "ok")]),
+        ("", "transfer_back_to_supervisor", [("transfer_back_to_supervisor", "ok")]),
+    ],
+)
+def test_what_a_supervisor_of_langgraph_writes_when_an_agent_is_done_is_no_call(
+    words: str, tool: str, expected: list[tuple[str, str]]
+) -> None:
+    asked = {"content": words, "name": "cook", "tool_calls": [{"name": tool, "args": {}, "id": "c1"}]}
+    told = {"content": "Successfully transferred back to supervisor", "name": tool, "tool_call_id": "c1"}
+    messages = [{"lc": 1, "id": ["AIMessage"], "kwargs": asked}, {"lc": 1, "id": ["ToolMessage"], "kwargs": told}]
+    unasked: list[ToolResult] = []
+    found = calls_in_history({"messages": messages}, unasked=unasked)
+    assert [(call.name, call.status) for call in found] == expected
+    assert unasked == []
 
 
 def test_the_instructions_of_gemini_are_no_new_message_of_the_user() -> None:
