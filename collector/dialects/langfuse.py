@@ -122,9 +122,7 @@ def _read_level(genai_span: GenAISpan, span: Span) -> None:
 
 
 def _read_model(span: Span) -> GenAISpan:
-    given = span.attributes.get(_INPUT)
-    if type(given) is str:
-        given = _TOLD_IN_JS.sub(r'"role":"tool","name":\1', given)
+    given = _messages(span.attributes.get(_INPUT))
     genai_span = model_span_of(span, NAME, span.attributes.get(_OUTPUT), given)
     _read_level(genai_span, span)
     if genai_span.output is not None:  # its wrapper of OpenAI's client records the tools
@@ -137,6 +135,11 @@ def _read_model(span: Span) -> GenAISpan:
     return genai_span
 
 
+def _messages(text: object) -> object:
+    """Returns messages as the observation has them, those that hold results with the role of a tool."""
+    return _TOLD_IN_JS.sub(r'"role":"tool","name":\1', text) if type(text) is str else text
+
+
 def _read_context(span: Span, role: Role) -> GenAISpan:
     conversation_id = next((text for key in _CONVERSATION_IDS if (text := _text(span, key))), None)
     genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT), conversation_id)
@@ -144,7 +147,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     _read_level(genai_span, span)
     if role is Role.AGENT and _text(span, _NODE) == span.name != _text(span, _LANGCHAIN_AGENT):
         genai_span.note(identity="node")  # typed for the word "agent" in its name
-    note_graph(genai_span, span, _text(span, _INTEGRATION))
+    note_graph(genai_span, span, _text(span, _INTEGRATION), _messages(span.attributes.get(_OUTPUT)))
     return genai_span
 
 

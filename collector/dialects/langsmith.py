@@ -126,7 +126,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT), conversation_id)
     genai_span.name = genai_span.agent = name_of(span.name)
-    note_graph(genai_span, span, name_of(span.attributes.get(_INTEGRATION)))
+    note_graph(genai_span, span, name_of(span.attributes.get(_INTEGRATION)), span.attributes.get(_OUTPUT))
     if genai_span.status != "error" and _has_nothing_returned(span):
         set_raised(genai_span, span)  # one that was cancelled has the status of a success (0.8)
     return genai_span

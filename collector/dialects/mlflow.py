@@ -205,7 +205,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, role, NAME, get(_INPUT), find_text(langchain.THREAD, get(_METADATA)))
     genai_span.name = genai_span.agent = name_of(span.name)
-    note_graph(genai_span, span, find_text(langchain.INTEGRATION, get(_METADATA)))
+    note_graph(genai_span, span, find_text(langchain.INTEGRATION, get(_METADATA)), get(_OUTPUT))
     return genai_span
 
 

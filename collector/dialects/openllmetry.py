@@ -232,7 +232,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     if role is Role.AGENT and not _AGENT_CLASS.search(span.name):
         genai_span.name = name_of(get(semconv.AGENT_NAME)) or name or name_of(span.name.removesuffix(".agent"))
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT)) or (name if get(_KIND) == "workflow" else None)
-    note_graph(genai_span, span, name_of(get(_INTEGRATION)))
+    note_graph(genai_span, span, name_of(get(_INTEGRATION)), get(_OUTPUT))
     return genai_span
 
 

@@ -6,23 +6,45 @@ from typing import Final
 
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Span
+from collector.payloads.history import calls_in_history
+from collector.payloads.refusals import Refusal
+from collector.payloads.tool_results import ToolResult
+from collector.payloads.values import MAX_TEXT
 
 _LANGCHAIN_AGENTS: Final = ("langchain_create_agent", "deepagents")
 _UNNAMED: Final = ("LangGraph", "LangGraph.workflow")
 """Spans of graphs that have no name of their own; OpenLLMetry says of what sort they are."""
 MODEL_NODES: Final = ("model", "model_request")
 """Where LangChain's agents ask their models, in Python and in JavaScript. Before 1.3 nothing else tells these graphs."""
+_LIMIT: Final = "Tool call limit exceeded. Do not "
+"""How the words begin with which middleware of LangChain's agents answers calls beyond a limit."""
 
 
-def note_graph(genai_span: GenAISpan, span: Span, integration: str | None) -> None:
+def note_graph(genai_span: GenAISpan, span: Span, integration: str | None, state: object) -> None:
     """Note of a run of LangGraph whether all its tools leave spans. ``integration`` is what its metadata says: the graphs of
     LangChain's own agents call tools in one way, which tracers of its callbacks see; middleware may answer in place of a tool
-    (`wrap_tool_call`), of which they see nothing.
+    (`wrap_tool_call`), of which they see nothing. ``state`` is that with which the run ended.
     """
     if integration in _LANGCHAIN_AGENTS:
         genai_span.note(outcome="hooked", traced_calls="all")
+        genai_span.tool_results = _beyond_limit(state)
     elif not genai_span.tracing.identity and (integration == "langgraph" or span.name in _UNNAMED):
         genai_span.note(identity="graph")
+
+
+def _beyond_limit(state: object) -> tuple[ToolResult, ...] | None:
+    """Returns what became of the calls beyond a limit that were asked for last: no model may have been asked again."""
+    if type(state) is not str or _LIMIT not in state or len(state) > MAX_TEXT:
+        return None
+    calls = calls_in_history(state)
+    last = [call for call in calls if call.turn == calls[-1].turn]
+    made = {call.name for call in last if call.status != "refused"}
+    # Where requests were recorded without ids, the name has to tell: not that of a tool of which other calls were made.
+    return tuple(
+        ToolResult(call.id, True, Refusal(), None if call.name in made else call.name)
+        for call in last
+        if call.status == "refused"
+    )
 
 
 def note_node(genai_span: GenAISpan, node: str | None, integration: str | None) -> None:

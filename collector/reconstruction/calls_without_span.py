@@ -145,7 +145,7 @@ def _apply_messages(
     status = history.status(request)
     if status is None and (
         request.turn == shown.awaited
-        or request.id in shown.declined
+        or shown.tell_denial(request)
         or history.is_discarded(request)
         or history.is_unanswered(request)
     ):

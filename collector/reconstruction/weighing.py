@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from collector.model.genai_span import AGENT, GenAISpan
+from collector.model.genai_span import AGENT, MODEL, GenAISpan
 from collector.payloads.refusals import refuses
-from collector.payloads.tool_results import ResultStatus
+from collector.payloads.tool_results import ResultStatus, ToolResult
 from collector.reconstruction.drafts import DraftCall, RunSpans, is_broken
 from collector.reconstruction.requested_calls import RequestedCall
 from scorers.trajectory import Status
@@ -33,13 +33,21 @@ class Shown:
         """Whether a call that fails leaves no span."""
         self.awaited = _awaited_turn(run, requests)
         """The turn with the call for which the run waits when it ends: none of its calls ran without a span."""
-        self.declined = _declined(run)
-        """The ids of the calls with whose denial the run goes on."""
+        denied = _denied(run)
+        self._denied_ids = {told.call_id for told in denied}
+        self._denied_tools = {told.name for told in denied}
+        self._last = max((request.turn for request in requests), default=-1)
         self.are_tools_traced = run.anchor is not None and run.anchor.tracing.traced_calls == "tools"
         self.begun = {request.turn for request in requests if request.execution is not None}
         """The turns of which a span shows that a call ran."""
         self.without_span: set[str] = set()
         """The tools of which a call ran that left no span, so far as calls were weighed."""
+
+    def tell_denial(self, request: RequestedCall) -> bool:
+        """Whether the run's own span tells that the call did not run: with what it goes on, or how it ended."""
+        if request.id is not None:
+            return request.id in self._denied_ids
+        return request.turn == self._last and request.name in self._denied_tools
 
 
 def _awaited_turn(run: RunSpans, requests: Iterable[RequestedCall]) -> int | None:
@@ -48,15 +56,17 @@ def _awaited_turn(run: RunSpans, requests: Iterable[RequestedCall]) -> int | Non
     return None if call_id is None else max(turns, default=None)
 
 
-def _declined(run: RunSpans) -> set[str | None]:
-    """Returns the ids of the calls that a human denied before the run went on, and before those around it that waited did."""
-    declined: set[str | None] = set()
+def _denied(run: RunSpans) -> list[ToolResult]:
+    """Returns what the run's own span tells of calls that did not run. A run that goes on when a human has answered repeats
+    the calls of which the one around it tells, which waited.
+    """
+    denied: list[ToolResult] = []
     going_on: RunSpans | None = run
-    while going_on is not None and going_on.anchor is not None and going_on.anchor.role is AGENT:
-        declined.update(told.call_id for told in going_on.anchor.tool_results or () if told.refusal is not None)
+    while going_on is not None and going_on.anchor is not None and going_on.anchor.role is not MODEL:
+        denied += [told for told in going_on.anchor.tool_results or () if told.refusal is not None]
         before = going_on.parent
         going_on = before if before is not None and before.anchor is not None and before.anchor.call_id else None
-    return declined - {None}
+    return denied
 
 
 def weigh(

@@ -167,7 +167,7 @@ def _read_context(span: Span) -> GenAISpan:
     genai_span = context_span_of(span, Role.OTHER, NAME, user_input, conversation_id)
     genai_span.agent = find_text(langchain.AGENT, metadata)
     if span.scope.name in (LANGCHAIN, LANGCHAIN_JS):
-        note_graph(genai_span, span, find_text(langchain.INTEGRATION, metadata))
+        note_graph(genai_span, span, find_text(langchain.INTEGRATION, metadata), get(semconv.OUTPUT_VALUE))
     return genai_span
 
 

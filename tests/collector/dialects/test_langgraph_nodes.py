@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import called, doubts, run_of, span
+from tests.builders import called, doubts, run_of, span, tool_span
 
 CALL = {"name": "pay", "args": {"amount": 5}, "id": "call_1", "type": "tool_call"}
 ASKING = {"lc": 1, "id": ["langchain", "AIMessage"], "kwargs": {"content": "", "type": "ai", "tool_calls": [CALL]}}
@@ -211,4 +211,51 @@ def test_middleware_may_answer_what_a_step_of_langchains_agents_for_js_asked_for
         span("chat main", 4, 1, 35, 5, attributes=chat),
     )
     assert called(run) == ["pay"]
+    assert ("uncertain_execution" in doubts(run)) is is_open
+
+
+OVER = {**TOLD, "content": "Tool call limit exceeded. Do not make additional tool calls.", "status": "error"}
+ENDED = {"content": "Tool call limit reached: run limit exceeded (2/1 calls).", "type": "ai", "tool_calls": []}
+
+
+def ended(tracer: str, told: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the attributes of a run of LangChain's own agent that ended with these results of what was asked for last."""
+    calls = [{**CALL, "id": one["tool_call_id"]} for one in told]
+    said = [{"type": "human", "content": "hi"}, {"type": "ai", "content": "", "tool_calls": calls}, *told, ENDED]
+    state, integration = json.dumps({"messages": said}), {"ls_integration": "langchain_create_agent"}
+    return {
+        "openinference": {"metadata": json.dumps(integration), "output.value": state},
+        "openllmetry": {
+            "traceloop.association.properties.ls_integration": "langchain_create_agent", "traceloop.entity.output": state,
+        },
+        "langsmith": {"langsmith.metadata.ls_integration": "langchain_create_agent", "gen_ai.completion": state},
+        "langfuse": {
+            "langfuse.observation.metadata.ls_integration": "langchain_create_agent", "langfuse.observation.output": state,
+        },
+        "mlflow": {"metadata": json.dumps(integration), "mlflow.spanOutputs": state},
+    }[tracer]  # fmt: skip
+
+
+@pytest.mark.parametrize("tracer", TRACERS)
+@pytest.mark.parametrize(
+    ("told", "has_ids", "is_open"),
+    [
+        ([OVER], True, False),
+        ([OVER], False, False),  # OpenInference for JavaScript records none
+        ([{**OVER, "tool_call_id": "call_2"}], True, True),
+        ([OVER, {**TOLD, "tool_call_id": "call_2"}], False, True),
+        ([{**TOLD, "content": "Do not make additional tool calls."}], True, True),
+    ],
+)
+def test_a_call_beyond_a_limit_of_langchains_agents_did_not_run_though_no_model_is_asked_again(
+    tracer: str, told: list[dict[str, Any]], *, has_ids: bool, is_open: bool
+) -> None:
+    """`ToolCallLimitMiddleware`: the state with which the run ended is all that tells."""
+    attributes = {**root(tracer).attributes, **ended(tracer, told)}
+    graph = span("shop", 1, lasting=90, attributes=attributes, scope="openinference.instrumentation.langchain")
+    made = tool_span("pay", {"amount": 9}, 3, 1, at=2, lasting=1, call_id="call_0")
+    request = json.dumps(asked(tracer, "model", "langchain_chat_model"))
+    attributes = json.loads(request if has_ids else request.replace("call_1", "").replace("call_id", "gone"))
+    run = run_of(graph, made, span(MODEL, 2, 1, 10, 5, attributes=attributes))
+    assert called(run) == ["pay", "(pay)"]
     assert ("uncertain_execution" in doubts(run)) is is_open

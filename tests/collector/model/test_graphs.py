@@ -25,5 +25,5 @@ def test_tools_of_langchains_own_agents_all_leave_spans_and_those_of_a_graph_may
 ) -> None:
     read = span(name, 1)
     agent = genai_span_of(read, AGENT, "langsmith")
-    note_graph(agent, read, integration)
+    note_graph(agent, read, integration, None)
     assert (agent.tracing.traced_calls, agent.tracing.identity) == expected
