@@ -36,6 +36,11 @@ _FORMAT: Final = "mlflow.message.format"
 _AUTOGEN: Final = "autogen"
 _METADATA: Final = "metadata"
 _TOOL_NAME: Final = "name"
+_RUNNER: Final = "mlflow.openai.agent_run_root"
+"""On the span of OpenAI Agents' runner, around those of its agents."""
+_NOTHING: Final = "null"
+_OF_OTHERS: Final = (_FUNCTION, _METADATA)
+"""On the spans of tools of functions, and of LangChain's."""
 _DSPY: Final = "Tool."
 """Begins the name of the span of a call of DSPy, before that of its tool."""
 _OF_CLASS: Final = (".__call__", ".call", ".acall")
@@ -59,7 +64,9 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_tool(span)
     if kind in ("CHAT_MODEL", "LLM"):
         return IGNORED if span.name.endswith(_PREPARES) else _read_model(span)
-    is_agent = kind == "AGENT" or find_text(langchain.AGENT, span.attributes.get(_METADATA)) == span.name
+    # What OpenAI Agents' runner does inside a call is beside the agent that it runs there.
+    is_agent = kind == "AGENT" and _RUNNER not in span.attributes
+    is_agent = is_agent or find_text(langchain.AGENT, span.attributes.get(_METADATA)) == span.name
     if is_agent or not span.parent_span_id:
         return _read_context(span, Role.AGENT if is_agent else Role.OTHER)
     return IGNORED
@@ -97,6 +104,9 @@ def _read_tool(span: Span) -> GenAISpan:
         # It writes `null` for what returns nothing, and ends well the span of a function that was cancelled.
         genai_span.status = "unset"
         genai_span.note(outcome="told")
+    elif span.attributes.get(_OUTPUT) == _NOTHING and span.attributes.keys().isdisjoint(_OF_OTHERS):
+        # A call of OpenAI Agents that waits for an approval ends well, as one does whose tool returns nothing.
+        genai_span.is_pending = True
     genai_span.agent = find_text(langchain.AGENT, span.attributes.get(_METADATA))
     return genai_span
 
@@ -216,8 +226,8 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"mlflow.spanType",),
     attributes=frozenset({
-        _INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _TOOL_NAME, _METADATA, _FORMAT, _CHUNK, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
-        semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES,
+        _INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _TOOL_NAME, _METADATA, _FORMAT, _CHUNK, _RUNNER, *semconv.TOOL_NAMES,
+        semconv.ERROR_TYPE, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES,
     }),
     output_attributes=(_OUTPUT,),
     tool_definition_attributes=("mlflow.chat.tools",),

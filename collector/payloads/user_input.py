@@ -68,6 +68,8 @@ def _is_of_another(message: Mapping[Any, Any]) -> bool:
 
 
 _USER_TEXT: Final = _UserText()
+_NOTHING: Final = "null"
+"""What MLflow writes for no input."""
 
 
 def user_text(value: object) -> str | None:
@@ -75,7 +77,7 @@ def user_text(value: object) -> str | None:
 
     None if there is none, or if it is uncertain who wrote the text.
     """
-    return _USER_TEXT.find(value)
+    return None if value == _NOTHING else _USER_TEXT.find(value)
 
 
 def resumes_run(value: object) -> bool:

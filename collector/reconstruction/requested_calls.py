@@ -89,6 +89,7 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
             for known, repeated in zip(outer, calls, strict=True):
                 known.id = known.id or repeated.id
                 known.provided = known.provided or repeated.provided
+                known.fit = known.fit or repeated.fit
             continue
         outer = calls
         turn += 1
@@ -214,8 +215,8 @@ def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[Reques
     newest: list[RequestedCall] = []
     is_unknown = False
     for model in models:
-        # Results come before the model's own calls: its input cannot tell of its answer.
-        if model.tool_results:
+        # Results come before the model's own calls: its input cannot tell of its answer, nor can that of a client inside.
+        if model.tool_results and not (newest and _is_same_input(model, newest[0].model)):
             calls: list[RequestedCall | None] = [by_id.get(result.call_id or "") for result in model.tool_results]
             if all(found is None for found in calls) and not (
                 is_unknown and _have_other_ids(model.tool_results, newest)
@@ -228,6 +229,11 @@ def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[Reques
         is_unknown = model.span_id not in by_model and (is_unknown or model.output is None)
         newest = by_model.get(model.span_id, newest)
         by_id.update({call.id: call for call in newest if call.id is not None})
+
+
+def _is_same_input(inner: GenAISpan, model: GenAISpan) -> bool:
+    """Whether a request is below another and was told what that was told."""
+    return inner.parent_span_id == model.span_id and inner.tool_results == model.tool_results
 
 
 def _have_other_ids(results: Sequence[ToolResult], calls: Sequence[RequestedCall]) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, read_tool, run_of, span, span_of_kind, tool_span
+from tests.builders import agent_span, called, doubts, read_tool, run_of, runs_of, span, span_of_kind, tool_span
 
 
 def ml(kind: str, *place: Any, **more: Any) -> Span:
@@ -120,7 +120,7 @@ def test_dspy_names_a_span_after_its_tool() -> None:
 @pytest.mark.parametrize(
     ("output", "told", "expected"),
     [
-        ({"mlflow.spanOutputs": "null"}, None, ("ok", [])),
+        ({"mlflow.spanOutputs": "null", "mlflow.spanFunctionName": '"get"'}, None, ("ok", [])),
         ({}, None, ("unset", ["unobserved_results"])),
         ({}, "sunny", ("ok", [])),
         ({}, "Error: the tool timed out", ("error", [])),
@@ -306,3 +306,117 @@ def test_the_input_of_a_call_of_crewai_is_what_the_model_said(result: str, expec
     (call,) = run.trajectory.calls
     assert (*called(run), call.status) == expected
     assert (call.arguments, doubts(run)) == ({"city": "Oslo"}, [])
+
+
+def openai_agents(*items: Span, output: object = None) -> list[Span]:
+    """The spans around those of an agent of OpenAI Agents, whose own has no input (3.17)."""
+    runner = {
+        "mlflow.openai.agent_run_root": "true",
+        "mlflow.spanInputs": '"go"',
+        "mlflow.spanOutputs": json.dumps(output),
+    }
+    own = {"mlflow.spanInputs": "null", "mlflow.spanOutputs": '{"output_type": "str"}'}
+    return [
+        ml("AGENT", "AgentRunner.run", 1, at=0, lasting=100, attributes=runner, status=1),
+        ml("CHAIN", "Agent workflow", 2, 1, at=0, lasting=100, status=1),
+        ml("AGENT", "trip", 3, 2, at=0, lasting=100, attributes=own, status=1),
+        *items,
+    ]
+
+
+def openai_function(name: str, arguments: object, output: object, *place: Any, **more: Any) -> Span:
+    attributes = {"mlflow.spanInputs": json.dumps(arguments), "mlflow.spanOutputs": json.dumps(output)}
+    return ml("TOOL", name, *place, attributes=attributes, **more)
+
+
+def openai_turn(number: int, at: float, messages: list[Any], *asked: tuple[str, str, Any]) -> list[Span]:
+    """A request as OpenAI Agents tells of it, and inside as the client does, with the tools that were offered."""
+    calls: list[Any] = [
+        {"type": "function_call", "call_id": one, "name": name, "arguments": json.dumps(a)} for one, name, a in asked
+    ]
+    answer = calls or [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"x": {"type": "integer"}},
+        "required": ["x"],
+        "additionalProperties": False,
+    }
+    tools = [{"type": "function", "function": {"name": name, "parameters": schema}} for name in ("get", "pay")]
+    outer = {"mlflow.spanInputs": json.dumps(messages), "mlflow.spanOutputs": json.dumps(answer)}
+    inner = {
+        "mlflow.spanInputs": json.dumps({"input": messages}),
+        "mlflow.spanOutputs": json.dumps({"output": answer}),
+        "mlflow.chat.tools": json.dumps(tools),
+    }
+    return [
+        ml("CHAT_MODEL", "Response", number, 3, at, 5, attributes=outer, status=1),
+        ml("CHAT_MODEL", "AsyncResponses", number + 1, number, at + 1, 3, attributes=inner, status=1),
+    ]
+
+
+GO = [{"role": "user", "content": "go"}]
+PAY = {"type": "function_call", "call_id": "call_of_the_payment", "name": "pay", "arguments": '{"x": 7}'}
+
+
+def told_of(call: Any, output: str) -> Any:
+    return {"type": "function_call_output", "call_id": call["call_id"], "output": output}
+
+
+def test_a_call_of_openai_agents_that_waits_for_an_approval_may_not_have_run() -> None:
+    asked = [("call_of_the_question", "get", {"x": 1}), ("call_of_the_payment", "pay", {"x": 7})]
+    run = run_of(
+        *openai_agents(
+            *openai_turn(4, 1, GO, *asked),
+            openai_function("get", {"x": 1}, "18", 6, 3, 10, status=1),
+            openai_function("pay", {"x": 7}, None, 7, 3, 11, status=1),
+        )
+    )
+    assert (run.agent, run.user_input) == ("trip", "go")
+    assert (called(run), doubts(run)) == (["get", "(pay)"], ["other_traces", "uncertain_execution"])
+
+
+def test_a_denial_in_an_earlier_trace_is_not_that_of_a_call_asked_for_next() -> None:
+    denied = [*GO, PAY, told_of(PAY, "Tool execution was not approved.")]
+    run = run_of(
+        *openai_agents(
+            *openai_turn(4, 1, denied, ("call_of_the_question", "get", {"x": 1})),
+            openai_function("get", {"x": 1}, "18", 6, 3, 10, status=1),
+            output="done",
+        )
+    )
+    assert (called(run), doubts(run)) == (["get"], ["other_traces"])
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [({"x": 1}, (["get"], [])), ({"y": 1}, (["(get)"], []))])
+def test_the_client_inside_tells_whether_a_call_fits_its_tool(arguments: Any, expected: Any) -> None:
+    failed = "An error occurred while running the tool. Please try again."
+    call = {
+        "type": "function_call",
+        "call_id": "call_of_the_question",
+        "name": "get",
+        "arguments": json.dumps(arguments),
+    }
+    run = run_of(
+        *openai_agents(
+            *openai_turn(4, 1, GO, ("call_of_the_question", "get", arguments)),
+            openai_function("get", arguments, failed, 6, 3, 10, status=2, message="Error running tool (non-fatal)"),
+            *openai_turn(7, 30, [*GO, call, told_of(call, failed)]),
+            output="done",
+        )
+    )
+    assert (called(run), doubts(run)) == expected
+
+
+def test_an_agent_of_openai_agents_inside_a_tool_is_one_run() -> None:
+    inner = {"mlflow.openai.agent_run_root": "true", "mlflow.spanInputs": '"go on"', "mlflow.spanOutputs": '"done"'}
+    runs = runs_of(
+        *openai_agents(
+            *openai_turn(4, 1, GO, ("call_of_the_question", "get", {"x": 1})),
+            openai_function("get", {"x": 1}, "18", 6, 3, 10, lasting=40, status=1),
+            ml("AGENT", "AgentRunner.run", 7, 6, at=11, lasting=30, attributes=inner, status=1),
+            ml("AGENT", "inner", 8, 6, at=12, lasting=29, status=1),
+            openai_function("pay", {"x": 7}, "paid", 9, 8, 20, status=1),
+            output="done",
+        )
+    )
+    assert [(run.agent, called(run), doubts(run)) for run in runs] == [("trip", ["get"], []), ("inner", ["pay"], [])]
