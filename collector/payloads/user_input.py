@@ -68,6 +68,7 @@ def _is_of_another(message: Mapping[Any, Any]) -> bool:
 
 
 _USER_TEXT: Final = _UserText()
+_ANSWER_OF_HUMAN: Final = "function_approval_response"
 _NOTHING: Final = "null"
 """What MLflow writes for no input."""
 
@@ -81,10 +82,18 @@ def user_text(value: object) -> str | None:
 
 
 def resumes_run(value: object) -> bool:
-    """Whether an agent's input is no message, but the answer for which a run of LangGraph waited: a `Command` (1.0)."""
-    if type(value) is str and '"resume"' not in value:
+    """Whether an agent's input is no message, but the answer for which a run waited: LangGraph's `Command` (1.0), or what a
+    human answers to Microsoft's Agent Framework (1.23).
+    """
+    if type(value) is str and '"resume"' not in value and _ANSWER_OF_HUMAN not in value:
         return False
     command = parse_any(value)
+    if isinstance(command, list):
+        message = command[-1] if command else None
+        parts = message.get("parts") if isinstance(message, Mapping) else None
+        return isinstance(parts, list) and any(
+            isinstance(part, Mapping) and part.get("type") == _ANSWER_OF_HUMAN for part in parts
+        )
     if isinstance(command, Mapping):
         command = command.get("inputs", command)  # OpenLLMetry's wrapper
     return isinstance(command, Mapping) and command.get("resume") is not None and "goto" in command

@@ -1,9 +1,12 @@
-"""Which of the calls that the models of a run were told of were made before it: in another trace, or by another run."""
+"""Which of the calls that the models of a run were told of were made before it, in another trace or by another run; and whether
+it goes on in another.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
 from collector.model.genai_span import GenAISpan
 from collector.model.tracing import MAY_LACK_CALLS
@@ -12,6 +15,10 @@ from collector.payloads.user_input import is_answered, is_approval, resumes_run
 from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
+
+_AGENT_FRAMEWORK: Final = "agent_framework"
+_ADK_RUST: Final = "adk_rust"
+"""The dialect of runs that end well to wait for a human, and record nothing of it."""
 
 
 def calls_of_this_run(
@@ -116,3 +123,45 @@ def _has_all_answers(run: RunSpans) -> bool:
         and model.tracing.extent not in MAY_LACK_CALLS
         for model in run.models
     )
+
+
+def goes_on_here(run: RunSpans, known: KnownCalls) -> bool:
+    """Whether what a human answers to a run is in its trace: a later run of its agent, or what is around it."""
+    anchor = run.anchor
+    if anchor is None or run.parent is not None:
+        return True
+    later = (other.anchor for other in known.runs if other is not run)
+    return any(one is not None and one.name == anchor.name and one.start_ns >= anchor.end_ns for one in later)
+
+
+def was_told_of_earlier(run: RunSpans) -> bool:
+    """Whether the trace is one request that events tell was told of results: of calls that an earlier trace asked for; or its
+    agent of Microsoft's framework, of whose messages nothing was captured, began with calls, which a human approved.
+    """
+    if run.executions and run.anchor is not None and run.anchor.scope == _AGENT_FRAMEWORK:
+        began = min(spans[0].start_ns for spans in run.executions)
+        return bool(run.models) and all(began < model.start_ns and model.history is None for model in run.models)
+    if run.executions or run.children or run.disputed or len(run.models) != 1:
+        return False
+    model = run.models[0]
+    return bool(model.tool_results) and model.history is None and model is run.anchor and not model.parent_span_id
+
+
+def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:
+    """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them; or its
+    agent, of a framework that shows each call, ended well without those that were asked for last: they wait for a human.
+    """
+    if run.anchor is not None and run.anchor.dialect == _ADK_RUST and run.anchor.status != "error":
+        last = max(run.models, key=by_start)
+        asked = [one.execution for one in requested if one.model is last]
+        return bool(asked) and not any(asked)
+    if run.executions or run.children or run.disputed or len(run.models) != 1:
+        return False
+    model = run.models[0]
+    # Spring AI's, of a model without a client: calls and further requests are beside it, and what it was told is unknown.
+    is_of_spring = model.tracing.extent == "nested"
+    if not requested and not is_of_spring:
+        return False
+    # One that names neither may be all there is: a program that asks a model once which tool to use.
+    is_part = is_of_spring or model.agent is not None or model.conversation_id is not None
+    return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"

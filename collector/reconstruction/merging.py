@@ -9,12 +9,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AGENT, GenAISpan
 from collector.payloads.tool_results import may_contain_results
-from collector.payloads.user_input import is_approval
+from collector.payloads.user_input import is_approval, resumes_run
 from collector.reconstruction.call_history import CallHistory
 from collector.reconstruction.calls_without_span import (
     accept_repeated,
@@ -24,9 +23,15 @@ from collector.reconstruction.calls_without_span import (
     requested_in_transcript,
 )
 from collector.reconstruction.dispatchers import without_dispatchers
-from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
+from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.duplicate_calls import UNSURE, without_steps
-from collector.reconstruction.earlier_calls import calls_of_this_run, waited
+from collector.reconstruction.earlier_calls import (
+    calls_of_this_run,
+    goes_on_elsewhere,
+    goes_on_here,
+    waited,
+    was_told_of_earlier,
+)
 from collector.reconstruction.executions import doubt_unparsed, merged_execution
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, assign_responses, match
@@ -49,9 +54,6 @@ from collector.reconstruction.unseen_agents import (
     doubt_of_other_names,
     doubt_unasked,
 )
-
-_ADK_RUST: Final = "adk_rust"
-"""The dialect of runs that end well to wait for a human, and record nothing of it."""
 
 
 def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
@@ -104,14 +106,14 @@ def _with_requests(
     checkpoint()
     calls += calls_without_span(run, models, requested, history)
     checkpoint()
-    _doubt_pending(calls, run, models)
+    _doubt_pending(calls, run, models, known)
     run.has_unrecorded_calls |= any(
         one.model.tracing.extent == "turns" and history.status(one) is None
         for one in requested
         if one.execution is None
     )
     run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or has_unrecorded_calls(run, models, requested)
-    run.is_continued |= _goes_on_elsewhere(run, requested) or _was_told_of_earlier(run)
+    run.is_continued |= goes_on_elsewhere(run, requested) or was_told_of_earlier(run)
     _note_unasked_results(run, calls, models, history)
     doubt_asked_inside(run, calls, requested)
     doubt_unasked(run, calls, requested)
@@ -245,7 +247,7 @@ def _are_told(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
     return all(turn >= 0 and count <= told[turn] for turn, count in began.items())
 
 
-def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan]) -> None:
+def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan], known: KnownCalls) -> None:
     """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again.
 
     Those of which a span was begun to ask for that never ran if the model went on.
@@ -263,8 +265,9 @@ def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[G
         is_awaited = call.id is not None and call.id == awaited
         if not (is_awaited or call.span_id in pending):
             continue
-        if not call.executed:  # its span says so
-            run.is_continued |= call.span_id in pending and call.start_ns > models[-1].start_ns
+        if not call.executed:  # its span says so, or that of the agent
+            is_last = call.span_id in pending and call.start_ns > models[-1].start_ns
+            run.is_continued |= is_last or (is_awaited and not goes_on_here(run, known))
         elif pending.get(call.span_id or b"") == "asked":
             call.executed = False
             if call.start_ns >= went_on_ns:
@@ -288,7 +291,7 @@ def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: It
         or not all(model.has_output for model in models[:-1])
         # The run goes on with what an earlier trace asked for, once a human has answered.
         or any(spans[0].start_ns < models[0].start_ns for spans in run.executions)
-        or (run.anchor is not None and is_approval(run.anchor.user_input))
+        or (run.anchor is not None and (is_approval(run.anchor.user_input) or resumes_run(run.anchor.user_input)))
         or (models[0].history is not None and (models[0].user_input is None or may_contain_results(models[0].history)))
     )
 
@@ -322,31 +325,3 @@ def _unrequested(
     match([call for call in calls if id(call) not in matched], found, run)
     found = known.without_others(found, run, waited(run) if found else ())
     return calls_of_this_run(found, run, known, requested)
-
-
-def _was_told_of_earlier(run: RunSpans) -> bool:
-    """Whether the trace is one request that events tell was told of results: of calls that an earlier trace asked for."""
-    if run.executions or run.children or run.disputed or len(run.models) != 1:
-        return False
-    model = run.models[0]
-    return bool(model.tool_results) and model.history is None and model is run.anchor and not model.parent_span_id
-
-
-def _goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:
-    """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them; or its
-    agent, of a framework that shows each call, ended well without those that were asked for last: they wait for a human.
-    """
-    if run.anchor is not None and run.anchor.dialect == _ADK_RUST and run.anchor.status != "error":
-        last = max(run.models, key=by_start)
-        asked = [one.execution for one in requested if one.model is last]
-        return bool(asked) and not any(asked)
-    if run.executions or run.children or run.disputed or len(run.models) != 1:
-        return False
-    model = run.models[0]
-    # Spring AI's, of a model without a client: calls and further requests are beside it, and what it was told is unknown.
-    is_of_spring = model.tracing.extent == "nested"
-    if not requested and not is_of_spring:
-        return False
-    # One that names neither may be all there is: a program that asks a model once which tool to use.
-    is_part = is_of_spring or model.agent is not None or model.conversation_id is not None
-    return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"

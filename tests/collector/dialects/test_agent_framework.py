@@ -36,7 +36,44 @@ def run_that_waits(parent: int = 0) -> list[Span]:
 
 def test_calls_of_an_answer_for_which_a_human_is_asked_have_not_run() -> None:
     (run,) = runs_of(*run_that_waits())
-    assert (called(run), doubts(run)) == (["(drop)", "(get)"], [])
+    assert (called(run), doubts(run)) == (["(drop)", "(get)"], ["other_traces"])
+
+
+def test_an_agent_inside_a_call_cannot_wait_for_a_human() -> None:
+    """The call fails, and the agent does not go on."""
+    inner = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [approval_request(*ASKED[0])]}])}
+    _, run = runs_of(
+        agent_span("outer", 7, lasting=95, scope=SCOPE),
+        tool_span("ask", {}, 8, 7, at=1, lasting=92, scope=SCOPE, status=2),
+        agent_span("inner", 1, 8, at=2, lasting=88, scope=SCOPE, attributes=inner),
+        model_span(ASKED[:1], 2, 1, at=10, scope=SCOPE, input_messages=[user("go")]),
+    )
+    assert (called(run), doubts(run)) == (["(drop)"], [])
+
+
+def test_a_run_that_begins_with_the_answer_of_a_human_goes_on_from_another_trace() -> None:
+    answered = {**approval_request(*ASKED[0]), "type": "function_approval_response", "approved": False}
+    given = {"gen_ai.input.messages": json.dumps([{"role": "user", "parts": [answered]}])}
+    before = {"role": "assistant", "parts": [call("call_before_the_question", "get", {"city": "Rome"})]}
+    request = {"role": "assistant", "parts": [call(*ASKED[0])]}
+    told = [user("go"), before, result("call_before_the_question", "21"), request, result("c1", REJECTED)]
+    after = {"role": "assistant", "parts": [call("call_after_the_answer", "get", {"city": "Oslo"})]}
+    run = run_of(
+        agent_span(number=1, lasting=90, scope=SCOPE, attributes=given),
+        model_span([("call_after_the_answer", "get", {"city": "Oslo"})], 2, 1, at=10, scope=SCOPE, input_messages=told),
+        tool_span("get", {"city": "Oslo"}, 3, 1, call_id="call_after_the_answer", at=30, scope=SCOPE),
+        model_span((), 4, 1, at=50, scope=SCOPE, input_messages=[*told, after, result("call_after_the_answer", "18")]),
+    )
+    assert (called(run), doubts(run)) == (["get"], ["other_traces"])
+
+
+def test_without_content_a_run_that_begins_with_a_call_goes_on_from_another_trace() -> None:
+    run = run_of(
+        agent_span(number=1, lasting=90, scope=SCOPE),
+        tool_span("drop", None, 2, 1, call_id="c1", at=10, scope=SCOPE),
+        model_span((), 3, 1, at=30, scope=SCOPE),
+    )
+    assert (called(run), doubts(run)) == (["drop"], ["other_traces"])
 
 
 def test_what_a_human_approved_runs_when_the_agent_goes_on() -> None:
