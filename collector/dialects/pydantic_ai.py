@@ -6,6 +6,7 @@ Agent and tool spans of 1.x have no operation name; versions 1 and 2 have their 
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from collector.model import semconv
@@ -30,6 +31,11 @@ _DEFERRED: Final = "pydantic_ai.tool.deferral.name"
 """Why the tool did not answer: it asks for an approval, or another process runs it (2.6x)."""
 _CANCELLED: Final = "asyncio.exceptions.CancelledError"
 """What ends the spans of calls beside one that fails and so ends the run. A function in a thread goes on."""
+_RESULT: Final = "final_result"
+_WAITING: Final = re.compile(r'\{"calls":\[(\{)?.*?"tool_call_id":"([^"]{1,256})".*?"part_kind":"tool-call"', re.DOTALL)
+"""In place of a result: the calls that another process runs, and after them those for which a human is asked."""
+_LIMIT: Final = "The next tool call(s) would exceed the tool_calls_limit"
+"""With this a run ends in place of the calls of the last answer."""
 _AGENT_SPANS: Final = ("agent run", "invoke_agent ")
 _TOOL_SPANS: Final = ("running tool", "execute_tool ", "running output function")
 _TOOL_GROUP: Final = "running tools"  # the span around the tools of one turn
@@ -69,6 +75,14 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span = context_span_of(span, Role.AGENT, NAME, transcript)  # with history: the newest question is this run's
     genai_span.note(traced_calls="all")
     genai_span.name = first_name(span.attributes, (semconv.AGENT_NAME, _AGENT_NAME))
+    result = span.attributes.get(_RESULT)
+    waiting = _WAITING.match(result, 0, MAX_TEXT) if type(result) is str else None
+    if waiting is not None:
+        genai_span.call_id = waiting[2]
+        if waiting[1]:
+            genai_span.note(outcome="told")
+    elif _LIMIT in span.status_message:
+        genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
 
 
@@ -87,8 +101,8 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     attributes=frozenset({
         _AGENT_NAME, *_TRANSCRIPTS, _ARGUMENTS, _EVENTS, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
-        semconv.TOOL_CALL_ARGUMENTS, *_RESULTS, _FAILED_AT, _DEFERRED, semconv.ERROR_TYPE,
+        semconv.TOOL_CALL_ARGUMENTS, *_RESULTS, _FAILED_AT, _DEFERRED, _RESULT, semconv.ERROR_TYPE,
     }),
-    output_attributes=("final_result",),
+    output_attributes=(_RESULT,),
     tool_definition_attributes=("model_request_parameters",),
 )  # fmt: skip

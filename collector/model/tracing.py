@@ -9,7 +9,7 @@ from typing import Final, Literal
 Outcome = Literal["", "told", "begun", "words", "asked", "open", "text", "converted", "lossy", "hooked"]
 """What is known of how calls ended, where that is more, or less, than their status and the messages say.
 
-TOOL   told       another span or messages tell whether it failed
+TOOL   told       another span or messages tell whether it failed; of AGENT, another process runs calls for which it waits
        begun      likewise: its span ended before it did, and all that it did is elsewhere
        words      likewise, and the model is told the bare words of what it raised: what reads like no failure may be one
        asked      it was asked for, and holds no result as one that ran does

@@ -150,6 +150,8 @@ def _apply_messages(
         or history.is_unanswered(request)
     ):
         call.executed, call.known_by = False, "request"
+        if request.turn == shown.awaited and shown.is_run_elsewhere:
+            call.doubt_execution("another process runs calls for which the run waits")
         return
     weigh(call, shown, request, status, answer)
     _apply_fit(call, request.fit)

@@ -16,7 +16,9 @@ from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 
-_AGENT_FRAMEWORK: Final = "agent_framework"
+_PYDANTIC_AI: Final = "pydantic-ai"
+_SCOPES_THAT_WAIT: Final = (_PYDANTIC_AI, "agent_framework")
+"""Of agents that end to wait for answers, and begin anew with these."""
 _ADK_RUST: Final = "adk_rust"
 """The dialect of runs that end well to wait for a human, and record nothing of it."""
 
@@ -134,17 +136,35 @@ def goes_on_here(run: RunSpans, known: KnownCalls) -> bool:
     return any(one is not None and one.name == anchor.name and one.start_ns >= anchor.end_ns for one in later)
 
 
-def was_told_of_earlier(run: RunSpans) -> bool:
+def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     """Whether the trace is one request that events tell was told of results: of calls that an earlier trace asked for; or its
-    agent of Microsoft's framework, of whose messages nothing was captured, began with calls, which a human approved.
+    agent began with the answers for which it waited in an earlier trace.
     """
-    if run.executions and run.anchor is not None and run.anchor.scope == _AGENT_FRAMEWORK:
-        began = min(spans[0].start_ns for spans in run.executions)
-        return bool(run.models) and all(began < model.start_ns and model.history is None for model in run.models)
+    anchor = run.anchor
+    if anchor is not None and run.models and run.parent is None and anchor.scope in _SCOPES_THAT_WAIT:
+        return _begins_with_answers(run, min(run.models, key=by_start)) and not _waited_here(anchor, known)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
     model = run.models[0]
-    return bool(model.tool_results) and model.history is None and model is run.anchor and not model.parent_span_id
+    return bool(model.tool_results) and model.history is None and model is anchor and not model.parent_span_id
+
+
+def _begins_with_answers(run: RunSpans, opening: GenAISpan) -> bool:
+    """Whether an agent was told results first, and no question of the user's; or, of whose messages nothing was captured, began
+    with a call, which a human approved."""
+    if opening.tool_results is not None:
+        return opening.user_input is None and run.anchor is not None and run.anchor.scope == _PYDANTIC_AI
+    is_silent = all(model.history is None for model in run.models)
+    return is_silent and any(spans[0].start_ns < opening.start_ns for spans in run.executions)
+
+
+def _waited_here(anchor: GenAISpan, known: KnownCalls) -> bool:
+    """Whether the trace holds an earlier run of the agent that waits."""
+    others = (run.anchor for run in known.runs)
+    return any(
+        one is not None and one.call_id is not None and one.name == anchor.name and one.end_ns <= anchor.start_ns
+        for one in others
+    )
 
 
 def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:

@@ -37,6 +37,8 @@ class Shown:
         self._denied_ids = {told.call_id for told in denied}
         self._denied_tools = {told.name for told in denied}
         self._last = max((request.turn for request in requests), default=-1)
+        self.is_run_elsewhere = run.anchor is not None and run.anchor.tracing.outcome == "told"
+        """Whether another process runs calls of that turn."""
         self.are_tools_traced = run.anchor is not None and run.anchor.tracing.traced_calls == "tools"
         self.begun = {request.turn for request in requests if request.execution is not None}
         """The turns of which a span shows that a call ran."""

@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, doubts, model_span, read_tool, result, run_of, span, user
+from tests.builders import called, doubts, model_span, read_tool, result, run_of, runs_of, span, user
 
 SCOPE = "pydantic-ai"
 NAMED = {"gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "c1"}
@@ -196,3 +196,72 @@ def test_a_call_that_was_cancelled_beside_one_that_ended_the_run_may_have_gone_o
         failed("pay", 3, 1.5, "RuntimeError"),
     )
     assert (called(run), doubts(run)) == (["get", "pay"], ["unobserved_results"])
+
+
+def deferred(call_id: str, name: str) -> str:
+    """A call as the result of a run that waits holds it (2.68)."""
+    part = {
+        "tool_name": name,
+        "args": '{"order": 7}',
+        "tool_call_id": call_id,
+        "tool_kind": None,
+        "part_kind": "tool-call",
+    }
+    return json.dumps(part, separators=(",", ":"))
+
+
+def run_that_waits(result: str) -> list[Span]:
+    return [
+        pai("invoke_agent trip", 1, lasting=90, attributes={"agent_name": "trip", "final_result": result}),
+        model_span([("c1", "get", {"city": "Oslo"}), ("c2", "pay", {"order": 7})], 2, 1, at=5, scope=SCOPE),
+        pai("execute_tool get", 3, 1, 20, attributes=NAMED | {"gen_ai.tool.name": "get"}),
+    ]
+
+
+def test_a_run_that_ends_with_a_call_for_which_a_human_is_asked_goes_on_in_another_trace() -> None:
+    run = run_of(*run_that_waits('{"calls":[],"approvals":[' + deferred("c2", "pay") + '],"metadata":{},"_kinds":{}}'))
+    assert (called(run), doubts(run)) == (["(pay)", "get"], ["other_traces"])
+
+
+def test_a_call_that_another_process_runs_may_run_when_the_run_has_ended() -> None:
+    run = run_of(*run_that_waits('{"calls":[' + deferred("c2", "pay") + '],"approvals":[],"metadata":{},"_kinds":{}}'))
+    assert called(run) == ["(pay)", "get"]
+    assert doubts(run) == ["other_traces", "uncertain_execution", "unobserved_results"]
+
+
+def test_a_result_of_the_form_that_a_user_chose_waits_for_nothing() -> None:
+    run = run_of(*run_that_waits('{"calls":[{"tool_call_id":"c2"}],"approvals":[]}'))
+    assert doubts(run) == []
+
+
+def run_that_goes_on(number: int, at: float) -> list[Span]:
+    asked = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c2", "name": "pay", "arguments": "{}"}]}
+    told = [user("go"), asked, result("c2", "paid")]
+    return [
+        pai("invoke_agent trip", number, 0, at, 50, attributes={"agent_name": "trip", "final_result": "done"}),
+        model_span((), number + 1, number, at=at + 20, scope=SCOPE, input_messages=told),
+    ]
+
+
+def test_a_run_that_begins_with_results_goes_on_from_another_trace() -> None:
+    assert "other_traces" in doubts(run_of(*run_that_goes_on(1, 0)))
+
+
+def test_a_run_that_waits_may_go_on_in_its_trace() -> None:
+    waiting = run_that_waits('{"calls":[],"approvals":[' + deferred("c2", "pay") + '],"metadata":{},"_kinds":{}}')
+    paid = pai("execute_tool pay", 13, 11, 105, attributes={**NAMED, "gen_ai.tool.call.id": "c2"})
+    runs = runs_of(*waiting, *run_that_goes_on(11, 100), paid)
+    assert [(called(run), doubts(run)) for run in runs] == [(["(pay)", "get"], []), (["pay"], [])]
+
+
+def test_a_limit_of_calls_ends_a_run_in_place_of_those_asked_for_last() -> None:
+    words = "UsageLimitExceeded: The next tool call(s) would exceed the tool_calls_limit of 2 (tool_calls=3)."
+    raised = {"exception.type": "pydantic_ai.exceptions.UsageLimitExceeded", "exception.message": words}
+    named, events = {"agent_name": "trip"}, [("exception", raised)]
+    run = run_of(
+        pai("invoke_agent trip", 1, lasting=90, status=2, message=words, attributes=named, events=events),
+        model_span([("c1", "get", {})], 2, 1, at=5, scope=SCOPE),
+        pai("execute_tool get", 3, 1, 20, attributes=NAMED | {"gen_ai.tool.name": "get"}),
+        model_span([("c2", "get", {}), ("c3", "get", {})], 4, 1, at=40, scope=SCOPE),
+    )
+    assert (called(run), doubts(run)) == (["get", "(get)", "(get)"], [])
