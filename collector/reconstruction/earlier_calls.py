@@ -20,7 +20,8 @@ _PYDANTIC_AI: Final = "pydantic-ai"
 _SCOPES_THAT_WAIT: Final = (_PYDANTIC_AI, "agent_framework")
 """Of agents that end to wait for answers, and begin anew with these."""
 _ADK_RUST: Final = "adk_rust"
-"""The dialect of runs that end well to wait for a human, and record nothing of it."""
+_WAITING_WELL: Final = (_ADK_RUST, "pydantic_ai")
+"""The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that."""
 
 
 def calls_of_this_run(
@@ -167,14 +168,18 @@ def _waited_here(anchor: GenAISpan, known: KnownCalls) -> bool:
     )
 
 
-def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:
+def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: KnownCalls) -> bool:
     """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them; or its
     agent, of a framework that shows each call, ended well without those that were asked for last: they wait for a human.
     """
-    if run.anchor is not None and run.anchor.dialect == _ADK_RUST and run.anchor.status != "error":
+    if run.anchor is not None and run.anchor.dialect in _WAITING_WELL and run.anchor.status != "error":
         last = max(run.models, key=by_start)
-        asked = [one.execution for one in requested if one.model is last]
-        return bool(asked) and not any(asked)
+        asked = [one for one in requested if one.model is last]
+        if run.anchor.dialect == _ADK_RUST:
+            return bool(asked) and not any(one.execution for one in asked)
+        # With content the result of its run tells. One whose form is a tool's, which no span shows, is known as such.
+        are_tools = all(one.arguments is None and not one.fit for one in asked) and last.content is not None
+        return are_tools and not all(one.execution for one in asked) and not goes_on_here(run, known)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
     model = run.models[0]

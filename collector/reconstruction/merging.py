@@ -113,7 +113,7 @@ def _with_requests(
         if one.execution is None
     )
     run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or has_unrecorded_calls(run, models, requested)
-    run.is_continued |= goes_on_elsewhere(run, requested) or was_told_of_earlier(run, known)
+    run.is_continued |= goes_on_elsewhere(run, requested, known) or was_told_of_earlier(run, known)
     _note_unasked_results(run, calls, models, history)
     doubt_asked_inside(run, calls, requested)
     doubt_unasked(run, calls, requested)

@@ -229,6 +229,26 @@ def test_a_call_that_another_process_runs_may_run_when_the_run_has_ended() -> No
     assert doubts(run) == ["other_traces", "uncertain_execution", "unobserved_results"]
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("function_tools", ["other_traces"]), ("output_tools", [])])
+def test_without_content_a_run_that_ends_without_a_call_goes_on_in_another_trace(
+    kind: str, expected: list[str]
+) -> None:
+    tools = {"function_tools": [{"name": "get", "parameters_json_schema": {}}], "output_tools": []}
+    tools[kind] = [*tools[kind], {"name": "pay", "parameters_json_schema": {}}]
+    part = {"type": "tool_call", "id": "c2", "name": "pay"}
+    asked = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [part], "finish_reason": "tool_call"}]),
+        "gen_ai.response.finish_reasons": ["tool_call"],
+        "model_request_parameters": json.dumps(tools, separators=(",", ":")),
+    }
+    run = run_of(
+        pai("invoke_agent trip", 1, lasting=90, attributes={"agent_name": "trip"}),
+        pai("chat gpt-4o", 2, 1, 5, attributes=asked),
+    )
+    assert (called(run), doubts(run)) == (["(pay)"], expected)
+
+
 def test_a_result_of_the_form_that_a_user_chose_waits_for_nothing() -> None:
     run = run_of(*run_that_waits('{"calls":[{"tool_call_id":"c2"}],"approvals":[]}'))
     assert doubts(run) == []
