@@ -11,13 +11,14 @@ from typing import Final
 from collector.model.genai_span import GenAISpan
 from collector.model.tracing import MAY_LACK_CALLS
 from collector.payloads.history import HistoryCall, calls_in_history
+from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import is_answered, is_approval, resumes_run
 from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 
 _PYDANTIC_AI: Final = "pydantic-ai"
-_SCOPES_THAT_WAIT: Final = (_PYDANTIC_AI, "agent_framework")
+_SCOPES_THAT_WAIT: Final = (_PYDANTIC_AI, "agent_framework", "strands.telemetry.tracer")
 """Of agents that end to wait for answers, and begin anew with these."""
 _ADK_RUST: Final = "adk_rust"
 _WAITING_WELL: Final = (_ADK_RUST, "pydantic_ai")
@@ -43,6 +44,9 @@ def calls_of_this_run(
     earlier = [one for one in found if one.model is first and one.execution is None]
     opening = min(run.models, key=by_start)
     is_resumed = anchor is not None and resumes_run(anchor.user_input)
+    is_resumed = is_resumed or (
+        anchor is not None and anchor.scope in _SCOPES_THAT_WAIT and _is_told_first(anchor, opening)
+    )
     is_resumed = is_resumed or any(spans[0].start_ns < opening.start_ns for spans in run.executions)
     # LiteLLM: of the two records of a request, the outer one leaves out calls of earlier turns.
     outer = opening if opening.span_id == first.parent_span_id else first
@@ -143,20 +147,30 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     """
     anchor = run.anchor
     if anchor is not None and run.models and run.parent is None and anchor.scope in _SCOPES_THAT_WAIT:
-        return _begins_with_answers(run, min(run.models, key=by_start)) and not _waited_here(anchor, known)
+        return _begins_with_answers(run, anchor) and not _waited_here(anchor, known)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
     model = run.models[0]
     return bool(model.tool_results) and model.history is None and model is anchor and not model.parent_span_id
 
 
-def _begins_with_answers(run: RunSpans, opening: GenAISpan) -> bool:
-    """Whether an agent was told results first, and no question of the user's; or, of whose messages nothing was captured, began
-    with a call, which a human approved."""
-    if opening.tool_results is not None:
-        return opening.user_input is None and run.anchor is not None and run.anchor.scope == _PYDANTIC_AI
+def _begins_with_answers(run: RunSpans, anchor: GenAISpan) -> bool:
+    """Whether an agent was told results first; or, of whose messages nothing was captured, began with a call, which a human
+    approved."""
+    opening = min(run.models, key=by_start)
+    if _is_told_first(anchor, opening):
+        return True
     is_silent = all(model.history is None for model in run.models)
     return is_silent and any(spans[0].start_ns < opening.start_ns for spans in run.executions)
+
+
+def _is_told_first(anchor: GenAISpan, opening: GenAISpan) -> bool:
+    """Whether the first request of an agent tells of results, and of no question of the user's after them. One of Microsoft's
+    framework may be handed over to, and Strands and that tell in the agent's span what it was asked.
+    """
+    if opening.user_input is not None or (anchor.scope != _PYDANTIC_AI and anchor.user_input is not None):
+        return False
+    return opening.tool_results is not None or (opening.history is not None and may_contain_results(opening.history))
 
 
 def _waited_here(anchor: GenAISpan, known: KnownCalls) -> bool:

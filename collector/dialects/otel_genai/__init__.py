@@ -35,6 +35,9 @@ _AWAITED: Final = re.compile(
     r'"type": "function_approval_request", "function_call": \{"type": "function_call", "call_id": "([^"]{1,256})"'
 )
 """With this Microsoft's Agent Framework ends a run to wait for a human: for the answer to this call, with all beside it."""
+_INTERRUPT: Final = re.compile(r"'id': 'v1:(?:before_)?tool_call:([^:']{1,256}):")
+"""With the id of the call for which it is asked, in the answer of an agent of Strands (1.62) that waits for a human."""
+_FINISH, _WAITS, _WAITS_IN_MESSAGE = "finish_reason", "interrupt", '"finish_reason": "interrupt"}]'
 _ITERATIONS: Final = "tanstack.ai.iterations"
 """Of the span around the requests and calls of one `chat()` of TanStack AI, which is named as a request. One that was aborted
 lacks it."""
@@ -87,11 +90,21 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.note(identity="node")
     elif genai_span.scope in _TRACERS_OF_ALL_CALLS or genai_span.scope.startswith(tool_call.STRANDS):
         genai_span.note(traced_calls="all")
+        genai_span.call_id = _interrupted_call(span)
     elif genai_span.scope == _AGENT_FRAMEWORK:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
         # Middleware may answer in place of a tool, which leaves no span then.
         genai_span.note(outcome="hooked")
     return genai_span
+
+
+def _interrupted_call(span: Span) -> str | None:
+    """Returns the id of the call for which an agent of Strands waits; None if it waits for none."""
+    if event_value(span, semconv.EVENT_CHOICE, _FINISH) == _WAITS:
+        return find_text(_INTERRUPT, event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE))
+    told = event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.OUTPUT_MESSAGES) if span.events else None
+    waits = type(told) is str and told.endswith(_WAITS_IN_MESSAGE)
+    return find_text(_INTERRUPT, told) if waits else None
 
 
 def _agent_in_name(name: str) -> str:
@@ -166,7 +179,7 @@ DIALECT: Final[Dialect] = Dialect(
     markers=(b"gen_ai", _AI_SERVICE.encode()),
     attributes=frozenset({
         *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.WORKFLOW_NAME, _NODE,
-        _ITERATIONS, semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
+        _ITERATIONS, _FINISH, semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
     }),
     prefixes=(PARAMETER,),
     read_log=read_log,

@@ -91,7 +91,7 @@ def read_model(span: Span) -> GenAISpan:
         genai_span.output = None
     if span.scope.name in _OF_GOOGLE and not genai_span.has_output:
         genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
-    if genai_span.scope == _LANGCHAIN and _LANGCHAIN_AGENT in attributes and _has_no_call_of_langchain(output):
+    if _asks_for_none(genai_span, output, attributes):
         genai_span.output, genai_span.finish = None, "other"
     if _may_hide_calls(genai_span, output, attributes):
         genai_span.finish = "tool_calls"
@@ -103,6 +103,13 @@ def read_model(span: Span) -> GenAISpan:
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     return genai_span
+
+
+def _asks_for_none(model: GenAISpan, output: object, attributes: Mapping[str, Any]) -> bool:
+    """Whether an answer asks for no call, where the reason for which it ended is not told, or something else."""
+    if model.tracing.outcome == "hooked":  # Strands has the reason in an event, beside the whole answer
+        return model.has_output and model.output is None
+    return model.scope == _LANGCHAIN and _LANGCHAIN_AGENT in attributes and _has_no_call_of_langchain(output)
 
 
 def _has_no_call_of_langchain(output: object) -> bool:

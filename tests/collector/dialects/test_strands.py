@@ -1,0 +1,72 @@
+"""Strands Agents for Python (strands-agents 1.62), which follows the GenAI conventions but for what came of a call."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import agent_span, called, doubts, model_span, run_of, tool_span
+
+STRANDS = "strands.telemetry.tracer"
+APPROVAL = "[{'id': 'v1:before_tool_call:c2:0ddc9110', 'name': 'appr', 'reason': 'sure?', 'response': None}]"
+
+
+def told_by_strands(role: str, part: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    return f"gen_ai.{role}.message", {"content": json.dumps([part])}
+
+
+def strands_model(number: int, parent: int, at: float, *events: tuple[str, dict[str, Any]], answer: Any) -> Span:
+    answered = ("gen_ai.choice", {"message": json.dumps(answer)})
+    return model_span((), number, parent, at=at, scope=STRANDS, events=[*events, answered])
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ("gen_ai.choice", {"message": APPROVAL, "finish_reason": "interrupt"}),
+        (
+            "gen_ai.client.inference.operation.details",
+            {
+                "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": '
+                + json.dumps(APPROVAL)
+                + '}], "finish_reason": "interrupt"}]'
+            },
+        ),
+    ],
+    ids=["choice", "details"],
+)
+def test_an_agent_of_strands_that_waits_for_a_human_goes_on_in_another_trace(event: Any) -> None:
+    asked = [{"toolUse": {"toolUseId": "c2", "name": "pay", "input": {"x": 2}}}]
+    run = run_of(
+        agent_span(
+            scope=STRANDS, lasting=100, events=[("gen_ai.user.message", {"content": '[{"text": "go"}]'}), event]
+        ),
+        strands_model(3, 1, 5, told_by_strands("user", {"text": "go"}), answer=asked),
+    )
+    assert (called(run), doubts(run)) == (["(pay)"], ["other_traces"])
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_an_agent_of_strands_that_goes_on_when_a_human_has_answered(runs: bool) -> None:
+    before = [
+        told_by_strands("user", {"text": "go"}),
+        told_by_strands("assistant", {"toolUse": {"toolUseId": "c1", "name": "get", "input": {"city": "Oslo"}}}),
+        told_by_strands("tool", {"toolResult": {"toolUseId": "c1", "status": "success", "content": [{"text": "18"}]}}),
+        told_by_strands("assistant", {"toolUse": {"toolUseId": "c2", "name": "pay", "input": {"x": 2}}}),
+    ]
+    words = ("success", "paid") if runs else ("error", "user said no")
+    told = {"toolResult": {"toolUseId": "c2", "status": words[0], "content": [{"text": words[1]}]}}
+    paid = tool_span(
+        "pay", {"x": 2}, 2, 1, call_id="c2", at=1, scope=STRANDS, attributes={"gen_ai.tool.status": "success"}
+    )
+    run = run_of(
+        agent_span(
+            scope=STRANDS, lasting=100, events=[("gen_ai.choice", {"message": "done", "finish_reason": "end_turn"})]
+        ),
+        *([paid] if runs else []),
+        strands_model(3, 1, 20, *before, told_by_strands("tool", told), answer=[{"text": "done"}]),
+    )
+    assert (called(run), doubts(run)) == (["pay"] if runs else [], ["other_traces"])
