@@ -35,6 +35,7 @@ from collector.dialects import (
     langwatch,
     lazyllm,
     litellm,
+    livekit,
     llama_index,
     logfire,
     mastra,
@@ -114,6 +115,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     ag2.DIALECT,
     nat.DIALECT,
     pipecat.DIALECT,
+    livekit.DIALECT,
     mcp.DIALECT,
     otel_genai.DIALECT,  # the others leave to it whatever follows the conventions
     generic.DIALECT,  # only if no other reads the span
