@@ -22,6 +22,7 @@ from collector.model.from_span import context_span_of
 from collector.model.genai_span import AGENT, CONVENTIONS, IGNORED, MODEL, OTHER, TOOL, CopiedField, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.function_parameters import PARAMETER
+from collector.payloads.refusals import Refusal
 from collector.payloads.tool_arguments import RECORDS
 from collector.payloads.values import MAX_NAME, find_text, first_name, name_of
 
@@ -38,6 +39,10 @@ _AWAITED: Final = re.compile(
 _INTERRUPT: Final = re.compile(r"'id': 'v1:(?:before_)?tool_call:([^:']{1,256}):")
 """With the id of the call for which it is asked, in the answer of an agent of Strands (1.62) that waits for a human."""
 _FINISH, _WAITS, _WAITS_IN_MESSAGE = "finish_reason", "interrupt", '"finish_reason": "interrupt"}]'
+_BEYOND_LIMIT: Final = "ai.koog.agents.core.agent.exception.AIAgentMaxNumberOfIterationsReachedException"
+"""With this an agent of Koog ends before the next node of its graph: in place of the calls of the last answer, if they have
+not begun.
+"""
 _ITERATIONS: Final = "tanstack.ai.iterations"
 """Of the span around the requests and calls of one `chat()` of TanStack AI, which is named as a request. One that was aborted
 lacks it."""
@@ -95,6 +100,8 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
         # Middleware may answer in place of a tool, which leaves no span then.
         genai_span.note(outcome="hooked")
+    if genai_span.error_type == _BEYOND_LIMIT:
+        genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
 
 

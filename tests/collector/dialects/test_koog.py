@@ -110,3 +110,32 @@ def test_kotlins_reflection_names_the_function_that_it_did_not_call(
     )
     run = run_of(agent_span(), failed)
     assert (called(run), doubts(run)) == expected
+
+
+def test_a_run_beyond_its_limit_made_none_of_the_calls_that_were_asked_for_last() -> None:
+    attributes = {
+        "koog.event.id": "cb10",
+        "error.type": "ai.koog.agents.core.agent.exception.AIAgentMaxNumberOfIterationsReachedException",
+    }
+    agent = agent_span(attributes=attributes, scope="shop", status=2, message="AI Agent has run into a problem")
+    searched = tool_span(
+        "search",
+        {"city": "Rome"},
+        2,
+        at=20,
+        call_id="call_8300",
+        scope="shop",
+        attributes={
+            "gen_ai.provider.name": "koog",
+            "gen_ai.tool.description": "search",
+            "gen_ai.tool.call.result": '"AF1"',
+        },
+    )
+    # The second is of a tool that ran before: its span may be thought to be missing.
+    run = run_of(
+        agent,
+        model_span([("call_8300", "search", {"city": "Rome"})], 3, scope="shop"),
+        searched,
+        model_span([("call_ece8", "search", {"city": "Oslo"})], 4, at=40, scope="shop"),
+    )
+    assert (called(run), doubts(run)) == (["search", "(search)"], [])
