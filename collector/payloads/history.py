@@ -88,7 +88,7 @@ def calls_in_history(
             elif (request := call_in(node, listed)) is not None:
                 _add(calls, request, node)
             else:
-                if _is_of_user(node):
+                if is_of_user(node):
                     is_decided = False
                     _forget(calls, unasked)
                 stack.extend((told, False, depth + 1) for told in _told_in_words(node, unread)[::-1])
@@ -127,7 +127,7 @@ def _note_rest(messages: object, calls: Sequence[HistoryCall], has_rest: bool, u
         unread.append("")
 
 
-def _is_of_user(node: Mapping[Any, Any]) -> bool:
+def is_of_user(node: Mapping[Any, Any]) -> bool:
     """Whether an object is a message of the user, and not one that brings results as the user's words."""
     if "role" not in node and "message" in node:
         return False  # around a message, which comes next

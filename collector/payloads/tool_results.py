@@ -46,6 +46,8 @@ _FAILED: Final = ("error", "ERROR")
 tools to answer so."""
 _FAILED_OR_ANSWERED: Final = ("failed", "FAILED")
 """The status of a call that failed, in a message; or of what a tool looked at, in its own answer: a payment, a check."""
+_RUNNING: Final = "async_tool"
+"""The type of what Pipecat tells of a call that goes on beside the conversation."""
 _EXCEPTION: Final = frozenset({"type", "message", "traceback"})
 """All that Timbal tells of what a tool raised."""
 _MESSAGE_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "is_error", "isError")
@@ -96,7 +98,10 @@ _FAILURE: Final = re.compile(
     r"|tool execution (?:error|panic): "  # tRPC-Agent-Go, of calls made at once
     r"|\W?The function `[^`\s]{1,120}` failed and returned no result\."  # Pipecat
 )
-_PERHAPS_FAILURE: Final = re.compile(r"(?i)\W*failed(?::| to\b)")
+_PERHAPS_FAILURE: Final = re.compile(
+    r"(?i)\W*failed(?::| to\b)"
+    r"|(?-i:CANCELLED|IN_PROGRESS)(?:\Z|: this tool call )"  # Pipecat, of a call
+)
 """How the words begin with which a tool, or who answers in its place (ADK's callbacks), may tell of a failure."""
 _HINTS: Final = re2.compile("|".join(map(re2.escape, (
     "rror", "xception", "raceback", "ailed", "FAILED", "rejected", "ot found", "nvalid", "nknown tool", "nknown function",
@@ -112,7 +117,8 @@ _HINTS: Final = re2.compile("|".join(map(re2.escape, (
     "not a JSON object", "xecution panic",
     "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
     "not exposed", "hitl_", "Do not call ", "Do not make ", "reusing the same", "not a valid key",
-    "blocked by hook", "usage limit", _ANSWERED, "tion limit", "USER INTERRUPTED", "n Rejected]",
+    "blocked by hook", "usage limit", _ANSWERED, "tion limit", "USER INTERRUPTED", "n Rejected]", "CANCELLED",
+    "IN_PROGRESS", _RUNNING,
 ))).encode())  # fmt: skip
 """Every failure and refusal, and every status that may be one, contains one of these. They are searched for at once: to look
 for one after the other took a third of the time of a trace that has its messages."""
@@ -224,6 +230,7 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
             if value.get("status") in _FAILED_OR_ANSWERED:
                 is_told = (is_message and depth == 0) or any(key in value for key in _MESSAGE_KEYS)
                 failed, is_open = failed or is_told, is_open or not is_told
+            is_open = is_open or (value.get("type") == _RUNNING and value.get("status") == "running")
             if value.get("type") == "execution-denied":  # Vercel AI SDK
                 return ToolResult(call_id, True, Refusal())
             if _is_of_human(value.get("additional_kwargs")):

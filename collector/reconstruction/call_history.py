@@ -156,7 +156,7 @@ class CallHistory:
             if known is not None:
                 self._note_told(known, model)
             if known is not None and call.status is not None:
-                statuses.setdefault(id(known), call.status)
+                _note_status(known, call.status, statuses)
             elif known is not None and at < last:
                 self._unanswered.add(id(known))
             if known is not None and (known.id == call.id is not None or call.ran_with is not None):
@@ -231,10 +231,13 @@ class CallHistory:
         places: list[_Place] = []
         previous = -1
         known = [self._index[one.model.span_id] if one is not None and one.is_recorded else None for one in matched]
+        last = self._models[max(0, self._index[model.span_id] - 1)]
+        is_of_one_answer = model.tracing.extent == last.tracing.extent == "unsaid"
         for at, call in enumerate(history):
             following = next((index for index in known[at:] if index is not None), self._index[model.span_id])
             is_unsure = any(previous < index < following for index in foreign)
-            places.append(_ANYWHERE if is_unsure or call.turn < 0 else (following, 0, call.turn))
+            turn = 0 if is_of_one_answer else call.turn
+            places.append(_ANYWHERE if is_unsure or call.turn < 0 else (following, 0, turn))
             if (index := known[at]) is not None:
                 previous = index
         return places
@@ -264,6 +267,14 @@ def _asked_at_once(requests: Iterable[RequestedCall]) -> Iterator[set[bytes]]:
 
 def _overlap(one: GenAISpan, other: GenAISpan) -> bool:
     return one.start_ns < other.end_ns and other.start_ns < one.end_ns
+
+
+def _note_status(request: RequestedCall, status: ResultStatus, statuses: dict[int, ResultStatus]) -> None:
+    """Note what an input tells of a call. The first tells, unless the call was still under way then."""
+    if request.result_status == "open":
+        request.result_status = status
+    if statuses.get(id(request), "open") == "open":
+        statuses[id(request)] = status
 
 
 def _complete(request: RequestedCall, told: HistoryCall) -> None:

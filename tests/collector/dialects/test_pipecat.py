@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+from collector import dialects
 from collector.model.span import Span
+from collector.reconstruction.run import Run
 from tests.builders import called, doubts, run_of, span
 
 
@@ -50,13 +54,88 @@ def test_speech_is_no_request() -> None:
     assert (called(run), doubts(run)) == ([], [])
 
 
-WEATHER = call("c1", '"18 degrees"')
+WEATHER = call("call_efc2157dfb6c43aba4dc", '"18 degrees"')
+PAID = call("call_79b21c0cb5474faba663", '"charged 10.5"')
 
 
 def test_the_last_request_tells_of_all_calls_before_it() -> None:
-    last = asked(4, 210, *WEATHER, *CHARGED, output="Done.")
-    spans = [CONVERSATION, asked(2, 10), asked(3, 110), last]  # the input of the third is not kept
+    last = asked(4, 210, *WEATHER, *PAID, output="Done.")
+    cut = asked(3, 110, *WEATHER)
+    cut.attributes["input"] = cut.attributes["input"][:-9]  # so that it cannot be read
+    spans = [CONVERSATION, asked(2, 10), cut, last]
     run = run_of(*spans)
     assert (called(run), doubts(run)) == (["charge_card", "charge_card"], [])
     silent = asked(5, 60)  # asked for something that no input tells of
     assert doubts(run_of(*spans, silent)) == ["unrecorded_calls"]
+
+
+def told(run: Run) -> list[tuple[str, str, int]]:
+    return [(one.name, one.status, one.step) for one in run.trajectory.calls]
+
+
+def test_calls_that_one_input_tells_of_first_were_asked_for_at_once() -> None:
+    # Pipecat writes each with a message of its own, and its result after it.
+    last = asked(4, 210, *WEATHER, *PAID, *FAILED, output="Done.")
+    run = run_of(CONVERSATION, asked(2, 10), asked(3, 110, *WEATHER, *PAID), last)
+    assert told(run) == [("charge_card", "ok", 0), ("charge_card", "ok", 0), ("charge_card", "error", 1)]
+    assert doubts(run) == []
+
+
+def test_a_request_tells_of_the_calls_since_the_users_last_words() -> None:
+    follow_up = {"role": "user", "content": "and then?"}
+    earlier = [*WEATHER, {"role": "assistant", "content": "18 degrees."}, follow_up]
+    spans = [
+        CONVERSATION,
+        asked(2, 10),
+        asked(3, 60, *WEATHER, output="18 degrees."),
+        asked(4, 110, *earlier),
+        asked(5, 160, *earlier, *PAID, output="Done."),
+    ]
+    long = [
+        {"role": "system", "content": "Be nice. " * 200}
+    ]  # a trace keeps the longest of inputs that continue each other
+    for one in spans[1:]:
+        one.attributes["input"] = json.dumps([*long, *json.loads(one.attributes["input"])])
+    genai_spans = [genai_span for one in spans[1:] if (genai_span := dialects.read_span(one)) is not None]
+    assert [type(one.history) for one in genai_spans] == [type(None), list, type(None), list]
+    run = run_of(*spans)
+    assert (told(run), doubts(run)) == ([("charge_card", "ok", 0), ("charge_card", "ok", 1)], [])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CANCELLED",
+        "IN_PROGRESS",
+        json.dumps({"type": "async_tool", "status": "running", "tool_call_id": "c1", "description": "Do not call it again."}),
+        json.dumps({
+            "type": "async_tool",
+            "status": "finished",
+            "tool_call_id": "c1",
+            "result": "CANCELLED: this tool call was cancelled before it returned a result",
+        }),
+    ],
+)  # fmt: skip
+def test_what_came_of_a_call_that_was_cancelled_or_goes_on_is_not_known(words: str) -> None:
+    run = run_of(CONVERSATION, asked(2, 10), asked(3, 110, *call("c1", words), output="Wait."))
+    assert (told(run), doubts(run)) == ([("charge_card", "unset", 0)], ["unobserved_results"])
+
+
+def test_a_later_request_tells_how_a_call_ended_that_was_under_way() -> None:
+    going_on = asked(3, 110, *call("c1", "IN_PROGRESS"), output="Wait.")
+    run = run_of(CONVERSATION, asked(2, 10), going_on, asked(4, 210, *FAILED, output="It failed."))
+    assert (told(run), doubts(run)) == ([("charge_card", "error", 0)], [])
+
+
+def test_calls_during_which_the_user_spoke_are_told_with_what_came_of_them() -> None:
+    slow = call("call_ae2a25c92157491b80a6", "CANCELLED")
+    interrupted = [*WEATHER, *slow, {"role": "user", "content": "stop, pay first"}]
+    run = run_of(
+        CONVERSATION,
+        asked(2, 10),
+        asked(3, 60, *WEATHER),
+        asked(4, 110, *interrupted),
+        asked(5, 160, *interrupted, *PAID, output="Done."),
+    )
+    assert told(run) == [("charge_card", "ok", 0), ("charge_card", "unset", 1), ("charge_card", "ok", 2)]
+    assert doubts(run) == ["unobserved_results"]
