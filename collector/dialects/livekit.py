@@ -22,6 +22,9 @@ NAME: Final = "livekit"
 _SCOPE: Final = "livekit-agents"
 _SESSION: Final = "agent_session"
 _ANSWER: Final = "llm_node"
+_TURN: Final = (
+    "agent_turn"  # of a model that hears and speaks itself (1.4 to 1.7) it is the answer, in the words of a request
+)
 _TOOL: Final = "function_tool"
 _AGENT: Final = "lk.agent_label"
 _TOOL_NAME: Final = "lk.function_tool.name"
@@ -35,11 +38,12 @@ _CONTEXT: Final = ("lk.chat_ctx", "lk.pii.chat_ctx")
 
 def read_span(span: Span) -> GenAISpan | None:
     """Classifies the span by its name, which is constant; None for one in the conventions."""
-    if semconv.OPERATION_NAME in span.attributes:
+    operation = span.attributes.get(semconv.OPERATION_NAME)
+    if operation is not None and (operation != "chat" or span.name != _TURN):
         return None
     if span.name == _TOOL:
         return _read_tool(span)
-    if span.name == _ANSWER:
+    if span.name in (_ANSWER, _TURN):
         return _read_answer(span)
     return _read_session(span) if span.name == _SESSION else IGNORED
 

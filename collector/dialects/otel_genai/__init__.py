@@ -47,7 +47,7 @@ _ITERATIONS: Final = "tanstack.ai.iterations"
 """Of the span around the requests and calls of one `chat()` of TanStack AI, which is named as a request. One that was aborted
 lacks it."""
 _LOOP: Final = "tanstack_ai_chat"
-_TRACERS_OF_ALL_CALLS: Final = (tool_call.AI_SDK_7, "gcp.vertex.agent")  # the latter is Google ADK, in any language
+_TRACERS_OF_ALL_CALLS: Final = (tool_call.AI_SDK_7, tool_call.LIVEKIT, "gcp.vertex.agent")  # the last is Google ADK's
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
 _DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
 _STEPS: Final = frozenset({

@@ -29,7 +29,9 @@ from collector.payloads.values import first_value, known_name_of, name_of, parse
 from scorers.trajectory import Status
 
 _TOOL_NAME: Final = "tool.name"  # OpenCode
-_LIVEKIT: Final = "livekit-agents"
+LIVEKIT: Final = "livekit-agents"
+_LIVEKIT_RESULT: Final = "lk.pii.function_tool.output"
+"""Where LiveKit says why a call failed, in its own words: in the attribute of a result it does not."""
 STRANDS: Final = "strands"
 """Begins the names of its scopes."""
 _OPENAI_AGENTS: Final = ".openai_agents"
@@ -96,7 +98,7 @@ _SUCCESS: Final = ("success", "tool.success", "gen_ai.tool.success")
 ATTRIBUTES: Final = (
     semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION, *_STRANDS_STATUS,
     _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TARGET, _TOOL_NAME, _KOOG_EVENT, _CREW, _SAMPLED, COMPLETION, *_ARGUMENTS, RETURNED,
-    *_ERRORS, *_SUCCESS,
+    *_ERRORS, *_SUCCESS, _LIVEKIT_RESULT,
 )  # fmt: skip
 """What is read of a call beside what all spans have."""
 
@@ -306,14 +308,15 @@ def _has_no_words(span: Span) -> bool:
 
 
 def _read_failure(genai_span: GenAISpan, span: Span, result: object) -> None:
+    result = result or span.attributes.get(_LIVEKIT_RESULT)
     if result and genai_span.refusal is None:
         genai_span.refusal = tool_result(None, result).refusal  # Google ADK
     if genai_span.refusal is None and (words := _words_of_error(span.attributes)) is not None:
         genai_span.refusal = find_refusal(words)
     # LiveKit has one type for any failure, and neither words nor arguments where it may not record content.
-    if genai_span.arguments in (None, "") and (result or genai_span.scope == _LIVEKIT):
+    if genai_span.arguments in (None, "") and (result or genai_span.scope == LIVEKIT):
         doubt_start(genai_span)
-    if genai_span.scope != _LIVEKIT and _has_no_words(span):
+    if genai_span.scope != LIVEKIT and _has_no_words(span):
         doubt_failure(genai_span)
 
 

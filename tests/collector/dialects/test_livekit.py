@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import called, doubts, run_of, span
+from tests.builders import called, doubts, model_span, run_of, span, tool_span
 
 SCOPE = "livekit-agents"
 SESSION = span("agent_session", 1, lasting=1000, attributes={"lk.agent_label": "travel"}, scope=SCOPE)
@@ -114,3 +114,47 @@ def test_spans_in_the_conventions_are_left_to_them() -> None:
     made = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay", "lk.function_tool.name": "pay"}
     run = run_of(agent, span("function_tool", 2, 1, 30, attributes=made, scope=SCOPE))
     assert (called(run), run.agent, run.dialect) == (["pay"], "travel", "otel_genai")
+
+
+def turn(number: int, at: float, *calls: dict[str, Any]) -> Span:
+    attributes = {"gen_ai.operation.name": "chat", "lk.pii.response.function_calls": json.dumps(calls)}
+    return span("agent_turn", number, 1, at, attributes=attributes, scope=SCOPE)
+
+
+def test_the_turn_of_a_model_that_speaks_itself_is_its_answer() -> None:
+    # 1.7
+    run = run_of(
+        SESSION,
+        turn(2, 10, call("call_1", "pay")),
+        tool(3, 15, "call_1", "pay", "paid", is_error=False, private="pii."),
+        turn(4, 50),
+    )
+    assert (called(run), doubts(run)) == (["pay"], [])
+    assert called(run_of(SESSION, turn(2, 10, call("call_1", "teleport")))) == ["(teleport)"]
+
+
+TURN = span(
+    "agent_turn",
+    1,
+    lasting=500,
+    attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "travel"},
+    scope=SCOPE,
+)
+
+
+def test_in_the_conventions_each_call_that_ran_has_a_span() -> None:
+    # 1.8, of a model that speaks itself: what it answered is not recorded
+    answered = span(
+        "realtime_inference", 2, 1, 10, attributes={"gen_ai.operation.name": "generate_content"}, scope=SCOPE
+    )
+    assert (called(run_of(TURN, answered)), doubts(run_of(TURN, answered))) == ([], [])
+    interrupted = run_of(TURN, model_span([("call_6ce4fa9f15f64e32bd0f", "pay", {})], 2, at=10, scope=SCOPE))
+    assert (called(interrupted), doubts(interrupted)) == (["(pay)"], [])
+
+
+def test_in_the_conventions_the_words_of_a_refusal_are_in_an_attribute_of_its_own() -> None:
+    # 1.8
+    words = "Error parsing arguments for `pay`: 1 validation error for PayArgs"
+    attributes = {"error.type": "tool_error", "lk.pii.function_tool.output": words}
+    failed = tool_span("pay", {"order": "soon"}, scope=SCOPE, attributes=attributes)
+    assert called(run_of(TURN, failed)) == ["(pay)"]
