@@ -139,3 +139,22 @@ def test_calls_during_which_the_user_spoke_are_told_with_what_came_of_them() -> 
     )
     assert told(run) == [("charge_card", "ok", 0), ("charge_card", "unset", 1), ("charge_card", "ok", 2)]
     assert doubts(run) == ["unobserved_results"]
+
+
+def realtime(number: int, at: float, operation: str, **more: Any) -> Span:
+    return span(operation, number, 1, at, attributes={"gen_ai.operation.name": operation, **more}, scope="pipecat")
+
+
+def answered(number: int, at: float, calls: int = 0) -> Span:
+    counted = {"function_calls.count": calls, "function_calls.first_name": "charge_card"} if calls else {}
+    return realtime(number, at, "llm_response", **{"response.status": "completed", **counted})
+
+
+def test_a_model_that_speaks_itself_has_a_span_for_what_it_was_told_and_one_for_its_answer() -> None:
+    first = realtime(2, 10, "llm_request", input=json.dumps([{"role": "user", "content": "go"}]))
+    second = realtime(4, 110, "llm_request", input=json.dumps([{"role": "user", "content": "go"}, *WEATHER, *PAID]))
+    run = run_of(CONVERSATION, first, answered(3, 30, calls=2), second, answered(5, 130))
+    assert (told(run), run.dialect) == ([("charge_card", "ok", 0), ("charge_card", "ok", 0)], "pipecat")
+    assert doubts(run) == []
+    assert doubts(run_of(CONVERSATION, first, answered(3, 30))) == []
+    assert doubts(run_of(CONVERSATION, first, answered(3, 30, calls=1))) == ["unrecorded_calls"]
