@@ -7,12 +7,12 @@ checking takes is spent as work, once for each tool and once for each call.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from scorers.quoting import shorten
-from scorers.rules.json_schema import compile_schema, patterns_of
+from scorers.rules.json_schema import compile_schema
 from scorers.rules.masks import has_mask
 from scorers.rules.regexes import compile_cost
 from scorers.score import Label, Outcome, Score
@@ -89,10 +89,21 @@ def _check_of(name: str, declared: Mapping[str, Mapping[str, Any] | None] | None
     # Spent also where it was compiled before: a label must not depend on the runs before this one.
     work.spend(_TEXT_COST * len(text) + _SCHEMA_COST * sum(map(text.count, _SCHEMAS)), "schema")
     try:
-        work.spend(sum(map(compile_cost, patterns_of(schema))), "pattern")
+        work.spend(sum(map(compile_cost, _patterns(schema))), "pattern")
     except RecursionError:
         return None
     return _compiled(text)
+
+
+def _patterns(schema: Any) -> Iterator[str]:
+    """Whatever may be a regular expression of a schema."""
+    if isinstance(schema, Mapping):
+        if isinstance(text := schema.get("pattern"), str):
+            yield text
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for inner in schema:
+            yield from _patterns(inner)
 
 
 def _fits(call: ToolCall, check: _Check | None, work: Work) -> bool | None:

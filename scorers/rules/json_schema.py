@@ -37,7 +37,6 @@ def compile_schema(schema: Mapping[str, Any], regex_memory: int = MAX_REGEX_MEMO
     """
     from jsonschema.exceptions import SchemaError, best_match  # noqa: PLC0415
     from jsonschema.validators import Draft202012Validator, extend, validator_for  # noqa: PLC0415
-    from referencing import Registry  # noqa: PLC0415
 
     if not isinstance(schema.get("$schema", ""), str):
         raise ValueError("$schema is not a string")
@@ -45,8 +44,11 @@ def compile_schema(schema: Mapping[str, Any], regex_memory: int = MAX_REGEX_MEMO
     if (error := best_match(islice(_metaschema(draft).iter_errors(dict(schema)), 1))) is not None:
         raise ValueError(f"not a JSON Schema: {error.message[:500]}")
     # When the rule is loaded: jsonschema resolves a reference only when it meets it, in the middle of a run.
-    _check_references(schema)
-    expressions = {text: compile_regex(text, regex_memory) for text in patterns_of(schema)}
+    registry = _registry(schema)
+    schemas = list(_schemas(schema, registry.resolver(_ROOT)))
+    expressions = {
+        text: compile_regex(text, regex_memory) for found in schemas if isinstance(text := found.get("pattern"), str)
+    }
 
     def pattern(_: Any, text: str, value: Any, __: Any) -> Iterator[Any]:
         if isinstance(value, str):
@@ -65,7 +67,9 @@ def compile_schema(schema: Mapping[str, Any], regex_memory: int = MAX_REGEX_MEMO
     ours = {**draft.VALIDATORS, "pattern": pattern, "uniqueItems": unique_items, "multipleOf": multiple_of}
     checker: Any = extend
     metered = {keyword: _metered(keyword, check) for keyword, check in ours.items()}
-    validator = checker(draft, metered)(schema, registry=Registry())
+    # By a reference: jsonschema would look for the anchors of its own schema at each reference to one.
+    by_anchor = any(not _is_pointer(found[key]) for found in schemas for key in _REFERENCES.intersection(found))
+    validator = checker(draft, metered)({"$ref": _ROOT} if by_anchor else schema, registry=registry)
 
     def valid(value: Any, work: Work) -> bool:
         _work.set(work)
@@ -77,11 +81,6 @@ def compile_schema(schema: Mapping[str, Any], regex_memory: int = MAX_REGEX_MEMO
             return False
 
     return valid
-
-
-def patterns_of(schema: Any) -> Iterator[str]:
-    """The regular expressions of a schema."""
-    return (text for text in _values(schema, "pattern") if isinstance(text, str))
 
 
 @lru_cache(maxsize=8)  # there are six drafts
@@ -105,7 +104,10 @@ def _in_one(node: Any) -> Any:
         # A property by this name, which is described by a schema, stays.
         if any(isinstance(node.get(key), str) for key in _SELF):
             return {"$ref": "#"}
-        return {key: _in_one(value) for key, value in node.items()}
+        whole = {key: _in_one(value) for key, value in node.items()}
+        if isinstance(reference := node.get("$ref"), str):
+            whole["$ref"] = reference[reference.index("#") :]  # of another vocabulary, too
+        return whole
     return [_in_one(item) for item in node] if isinstance(node, list) else node
 
 
@@ -166,38 +168,75 @@ def _as_written(number: float) -> Fraction:
     return Fraction(repr(number) if isinstance(number, float) else number)
 
 
-def _check_references(schema: Mapping[str, Any]) -> None:
+_ROOT: Final = "urn:schema"
+_REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
+_BY_NAME: Final = frozenset(
+    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)
+"""Keywords of all drafts that hold schemas by name; a name may be that of a keyword."""
+_SCHEMAS: Final = frozenset(
+    {
+        *("additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "contentSchema", "disallow", "else"),
+        *("extends", "if", "items", "not", "oneOf", "prefixItems", "propertyNames", "then", "type"),
+        *("unevaluatedItems", "unevaluatedProperties"),
+    }
+)
+"""Those that hold a schema or a list of them. Whatever others hold, such as ``const`` and ``default``, are values."""
+
+
+def _registry(schema: Mapping[str, Any]) -> Any:
+    """Returns what knows the anchors of the schema. Raises ValueError."""
     from referencing import Registry, Resource  # noqa: PLC0415
-    from referencing.exceptions import Unresolvable  # noqa: PLC0415
     from referencing.jsonschema import DRAFT202012  # noqa: PLC0415
 
-    if next(_values(schema, "patternProperties"), None) is not None:
-        raise ValueError("patternProperties is not supported")
-    if any(isinstance(draft, str) for value in schema.values() for draft in _values(value, "$schema")):
-        raise ValueError("$schema is supported only at the top of a schema")
-    resolver = Registry().with_resource("", Resource.from_contents(schema, DRAFT202012)).resolver()
-    for key in ("$ref", "$dynamicRef"):
-        for reference in _values(schema, key):
-            if not isinstance(reference, str) or not reference.startswith("#"):
-                raise ValueError(
-                    f"{key} {reference!r} points outside the schema; only local references (#...) are supported"
-                )
-            try:
-                found = resolver.lookup(reference).contents
-            except (Unresolvable, TypeError, ValueError):  # the latter two on the way through what is no schema
-                found = None
-            # What is no schema would raise when a run is checked.
-            if not isinstance(found, Mapping | bool):
-                raise ValueError(f"{key} {reference!r} does not resolve to a schema")
+    try:
+        return Registry().with_resource(_ROOT, Resource.from_contents(schema, DRAFT202012)).crawl()
+    except AttributeError:  # at `extends` of draft 3
+        raise ValueError("its parts cannot be told apart; write it in a newer draft") from None
 
 
-def _values(schema: Any, key: str) -> Iterator[Any]:
-    """Every value under this key, at any depth."""
-    if isinstance(schema, Mapping):
-        if key in schema:
-            yield schema[key]
-        for value in schema.values():
-            yield from _values(value, key)
-    elif isinstance(schema, list):
-        for item in schema:
-            yield from _values(item, key)
+def _schemas(schema: Mapping[str, Any], resolver: Any) -> Iterator[Mapping[str, Any]]:
+    """Every schema in a schema, once. Raises ValueError for what is not supported.
+
+    Where a reference leads there is a schema, too, even if it is a value as well.
+    """
+    seen, waiting = set[int](), [schema]
+    while waiting:
+        found = waiting.pop()
+        if not isinstance(found, Mapping) or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        if "patternProperties" in found:
+            raise ValueError("patternProperties is not supported")
+        if found is not schema and isinstance(found.get("$schema"), str):
+            raise ValueError("$schema is supported only at the top of a schema")
+        for keyword, value in found.items():
+            if keyword in _BY_NAME and isinstance(value, Mapping):
+                waiting += value.values()
+            elif keyword in _SCHEMAS:
+                waiting += value if isinstance(value, list) else [value]
+            elif keyword in _REFERENCES:
+                waiting.append(_target(keyword, value, resolver))
+
+
+def _target(keyword: str, reference: object, resolver: Any) -> Any:
+    """Returns the schema that a reference leads to. Raises ValueError."""
+    from referencing.exceptions import Unresolvable  # noqa: PLC0415
+
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        raise ValueError(
+            f"{keyword} {reference!r} points outside the schema; only local references (#...) are supported"
+        )
+    try:
+        target = resolver.lookup(reference).contents
+    except (Unresolvable, TypeError, ValueError):  # the latter two on the way through what is no schema
+        target = None
+    # What is no schema would raise when a run is checked.
+    if not isinstance(target, Mapping | bool):
+        raise ValueError(f"{keyword} {reference!r} does not resolve to a schema")
+    return target
+
+
+def _is_pointer(reference: str) -> bool:
+    return reference == "#" or reference.startswith("#/")

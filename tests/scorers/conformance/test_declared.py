@@ -123,6 +123,16 @@ def test_a_schema_that_takes_too_long_to_compile_is_an_error(schema: dict[str, A
         assert scored(GOOD, declared={"refund": schema}).label == "error"
 
 
+def test_anchors_are_looked_for_once_however_many_references_there_are() -> None:
+    def anchored(references: int) -> int:
+        inner = [{"$ref": "#a"} for _ in range(references)]
+        schema = {"$defs": {"a": {"$anchor": "a", "type": "object"}}, "allOf": inner}
+        return calls(lambda: scored(GOOD, declared={"refund": schema}))
+
+    anchored(1)  # imports
+    assert anchored(400) < 5 * anchored(100)
+
+
 def test_a_schema_is_looked_at_once_however_often_its_tool_is_called() -> None:
     assert scored(*[GOOD] * 60, declared={"refund": {**REFUND, "description": "x" * 1_000}}).label == "pass"
     properties = {f"p{number}": {"type": "string", "description": "x" * 20} for number in range(4_000)}

@@ -106,6 +106,46 @@ def test_a_schema_is_held_against_the_whole_metaschema_of_its_draft(draft: str) 
     assert [check({"x": items}, Work()) for items in (["a"], [1])] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"properties": {"$ref": {"type": "string"}}}, {"$ref": "a.json"}, {"$ref": 1}),
+        (
+            {"properties": {"patternProperties": {"type": "object"}}},
+            {"patternProperties": {}},
+            {"patternProperties": 1},
+        ),
+        ({"properties": {"pattern": {"pattern": "^a"}, "items": {}}}, {"pattern": "ab"}, {"pattern": "b"}),
+        ({"type": "object", "default": {"$ref": "a.json", "pattern": "(?=a)"}}, {}, 1),
+        ({"const": {"$schema": "a", "patternProperties": 1}}, {"$schema": "a", "patternProperties": 1}, {}),
+        ({"enum": [{"$ref": "b"}], "examples": [{"$ref": "b"}]}, {"$ref": "b"}, {"$ref": "c"}),
+        ({"dependencies": {"$ref": ["a"]}, "dependentRequired": {"$ref": ["a"]}}, {"$ref": 1, "a": 1}, {"$ref": 1}),
+    ],
+)
+def test_names_and_values_are_no_keywords(schema: dict[str, Any], good: Any, bad: Any) -> None:
+    check = compile_schema(schema)
+    assert [check(value, Work()) for value in (good, bad)] == [True, False]
+
+
+@pytest.mark.parametrize("keyword", ["items", "not", "then", "contains", "propertyNames", "unevaluatedItems"])
+@pytest.mark.parametrize("inner", [{"$ref": "a.json"}, {"pattern": "(?=a)"}, {"patternProperties": {}}])
+def test_what_is_refused_is_found_in_every_schema_of_a_schema(keyword: str, inner: dict[str, Any]) -> None:
+    of_a_draft: dict[str, Any] = {"$schema": "http://json-schema.org/draft-07/schema", "dependencies": {"a": inner}}
+    by_reference = {"$ref": "#/const/more/0", "const": {"more": [inner]}}
+    listed, named = {"allOf": [{}, inner]}, {"dependentSchemas": {"a": inner}}
+    for schema in ({keyword: inner}, listed, named, of_a_draft, by_reference):
+        with pytest.raises(ValueError, match=r"points outside|RE2|not supported"):
+            compile_schema(schema)
+
+
+@pytest.mark.parametrize("reference", ["$ref", "$dynamicRef"])
+@pytest.mark.parametrize("more", [{}, {"$id": "https://example.com/schema"}])
+def test_a_reference_may_name_an_anchor(reference: str, more: dict[str, Any]) -> None:
+    anchor = {"$ref": "$anchor", "$dynamicRef": "$dynamicAnchor"}[reference]
+    check = compile_schema({**more, "$defs": {"a": {anchor: "name", "type": "string"}}, "items": {reference: "#name"}})
+    assert [check(value, Work()) for value in (["a"], [1])] == [True, False]
+
+
 def test_a_value_nested_too_deep_is_not_valid() -> None:
     deep: list[Any] = []
     for _ in range(20_000):
