@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from typing import Any
 
 from scorers.registry import SCORERS
@@ -27,12 +28,21 @@ def answer(line: str) -> str:
 
 
 def main() -> int:
-    """Answer standard input line by line."""
+    """Answer standard input line by line. Returns the exit code: 2 if the answers cannot be written."""
     # One line that is not UTF-8 must not end the answers to all others.
     sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
-    for line in sys.stdin:
-        if line.strip():
-            sys.stdout.write(answer(line) + "\n")
+    try:
+        sys.stdout.writelines(answer(line) + "\n" for line in sys.stdin if line.strip())
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        with suppress(OSError):  # the rest would be tried again when the process ends
+            sys.stdout.close()
+        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, is done
+            return 0
+        sys.stderr.write(f"standard output: cannot be written: {error.strerror}\n")
+        return 2
     return 0
 
 

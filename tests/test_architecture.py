@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PURE = {
-    "__future__", "ast", "bisect", "collections", "contextvars", "dataclasses", "difflib", "enum", "fractions",
+    "__future__", "ast", "bisect", "collections", "contextlib", "contextvars", "dataclasses", "difflib", "enum", "fractions",
     "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "string", "sys", "types", "typing",
     "unicodedata",
     "pydantic", "pydantic_core", "rapidfuzz", "re2", "jsonschema", "jsonschema_specifications", "referencing", "scorers",

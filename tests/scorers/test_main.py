@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,3 +92,27 @@ def test_the_process_answers_line_by_line() -> None:
 
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(one["id"], one["ok"]) for one in answers] == [(1, True), (None, False), (2, False)]
+
+
+def test_a_reader_that_is_done_ends_it_quietly() -> None:
+    command = [sys.executable, "-m", "scorers"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write("{}\n" * 10_000)
+            process.stdin.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is a device of Linux")
+def test_answers_that_cannot_be_written_are_told() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "scorers"]
+        done = subprocess.run(command, input="{}\n", stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "standard output: cannot be written: No space left on device\n")
