@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from collector import __version__
 from collector.commands import (
@@ -44,26 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     options = _parser().parse_args(arguments)
     try:
-        with _exit_on_signals():
-            return int(options.command(options))
+        return int(options.command(options))
     except RightcallError as error:
         tell(str(error))
         return UNUSABLE
-
-
-@contextmanager
-def _exit_on_signals() -> Iterator[None]:
-    """End at SIGINT and SIGTERM at once and without a traceback, as long as nobody else handles them."""
-    previous = {number: signal.signal(number, _exit) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-def _exit(number: int, _: object) -> None:
-    os._exit(128 + number)  # an exception could be swallowed by whatever is being imported
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -36,16 +36,20 @@ def test_while_the_configuration_is_read(number: signal.Signals, code: int, tmp_
     assert (process.returncode, out, err) == (code, "", "")
 
 
-@pytest.mark.parametrize("command", ["run", "demo"])
+@pytest.mark.parametrize(
+    ("command", "module"), [("run", "_pydantic_core"), ("demo", "_pydantic_core"), ("check", "argparse")]
+)
 @pytest.mark.parametrize(("number", "code"), CODES)
-def test_while_modules_are_imported(number: signal.Signals, code: int, command: str, tmp_path: Path) -> None:
+def test_while_modules_are_imported(
+    number: signal.Signals, code: int, command: str, module: str, tmp_path: Path
+) -> None:
     os.mkfifo(tmp_path / "collector.yaml")
     arguments = ["--config", tmp_path / "collector.yaml"] if command == "run" else []
     with collector(command, *arguments, python=("-X", "importtime")) as process:
         assert process.stderr is not None
         fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, _PIPE)  # full until it is read, so the imports wait for us
         for line in process.stderr:
-            if line.rstrip().endswith("pydantic_core._pydantic_core"):
+            if line.rstrip().endswith(module):
                 break
         process.send_signal(number)
         rest = process.stderr.read()
