@@ -6,6 +6,7 @@ Errors are reported as ``file:line: path: what is wrong and how to fix it``, all
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -183,6 +184,13 @@ _POWER = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 """A number to JSON, and to YAML 1.1 only with a dot and a sign: ``1.0e+3``."""
 
 
+def _is_json(value: object) -> bool:
+    """Whether a value can be one of JSON, as arguments of calls are: `.inf` and `.nan` cannot."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or value.bit_length() <= _MAX_BITS
+
+
 def _is_misread(node: yaml.Node, value: object) -> bool:
     """Whether a value without quotes was hardly meant as what YAML reads."""
     if isinstance(value, bool):
@@ -236,7 +244,7 @@ class _Reader:
         # They raise whatever befalls them: at `0x_`, `!!bool foo`.
         with contextlib.suppress(ValueError, LookupError, AttributeError, OverflowError):
             value = self._scalars.construct_object(node)
-            if not isinstance(value, int) or value.bit_length() <= _MAX_BITS:
+            if _is_json(value):
                 return value
         message = f"{shorten(str(node.value))!r} is no number that can be read; put a text in quotes"
         raise ConfigError(f"{self._path}:{line}: {message}")

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
+from unicodedata import category, east_asian_width
 
 from pydantic import BaseModel
 
@@ -104,9 +105,26 @@ def columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     kept = rows if len(rows) <= MAX_ROWS else [row for row in rows if row["outcome"] not in _FREE][:MAX_ROWS]
     cells = [(" ", "expected", "called", "")]
     cells += [(_SYMBOLS[row["outcome"]], *(row.get(key, "") for key in ("expected", "called", "note"))) for row in kept]
-    first, second = (max(len(cell[at]) for cell in cells) for at in (1, 2))
-    lines = [f"  {symbol} {left:{first}}  {right:{second}}  {note}".rstrip() for symbol, left, right, note in cells]
+    first, second = (max(_width(cell[at]) for cell in cells) for at in (1, 2))
+    lines = [
+        f"  {symbol} {_padded(left, first)}  {_padded(right, second)}  {note}".rstrip()
+        for symbol, left, right, note in cells
+    ]
     return lines if len(kept) == len(rows) else [*lines, f"    ... and {len(rows) - len(kept)} more"]
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))
+
+
+def _width(text: str) -> int:
+    """Returns how many columns of a terminal the text takes: two for a Chinese character, none for an accent of its own."""
+    if text.isascii():
+        return len(text)
+    return sum(1 + (east_asian_width(char) in "WF") for char in text if category(char) not in _COMBINING)
+
+
+_COMBINING = frozenset({"Mn", "Me"})
 
 
 def show_tool(tool: Tool) -> str:

@@ -20,7 +20,7 @@ MISTAKES = [
     # With it no request would be sent: gRPC takes the deadline for one that has passed.
     (
         "exporters: {otlp: {endpoint: 'x:1', timeout: .inf}}\n",
-        "exporters.otlp.timeout: must be a finite number, not inf",
+        "collector.yaml:1: '.inf' is no number that can be read",
     ),
     ("admin:\n  endpoint: here\n", "collector.yaml:2: admin.endpoint: 'here' is not host:port"),
     ("admin:\n  endpoint: 'here:²'\n", "collector.yaml:2: admin.endpoint: 'here:²' is not host:port"),

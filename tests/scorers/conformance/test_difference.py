@@ -40,6 +40,20 @@ CALLED = (
 )  # fmt: skip
 
 
+def test_columns_line_up_whatever_characters_are_in_them() -> None:
+    rows = [
+        {"outcome": "extra", "called": called, "note": "extra"}
+        for called in ("查询订单", "e\u0301te\u0301", "조회", "plain")
+    ]
+    assert columns(rows) == [
+        "    expected  called",
+        "  +           查询订单  extra",
+        "  +           e\u0301te\u0301       extra",
+        "  +           조회      extra",
+        "  +           plain     extra",
+    ]
+
+
 def test_a_missing_call_stands_where_it_was_due_and_a_broken_limit_last() -> None:
     assert difference(*CALLED).lines(values=True) == [
         "    expected                       called",
