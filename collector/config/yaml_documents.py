@@ -31,7 +31,7 @@ MAX_BYTES = 4 << 20
 """The largest YAML file that is read."""
 _MAX_NODES = 200_000  # values of a YAML file, aliases expanded
 _MAX_BITS = 1_000  # of a whole number: of more no float can be made, nor in the end a text
-_ENVIRONMENT = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_ENVIRONMENT = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$?\$\{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Document:
     digest: str
     misread: Mapping[Where, tuple[str, bool | int | float | str]]
     """The values that YAML hardly reads as they are meant (``no``, ``01234``, ``1e3``): as written, and as read."""
+    unreplaced: Mapping[Where, str]
+    """The texts of a file without an environment that ask for a variable: ``${env:NAME}``."""
 
     def place(self, where: Where) -> str:
         """Returns ``file:line`` of ``where``, or of its nearest ancestor that has a line."""
@@ -61,11 +63,11 @@ class Document:
 def load_yaml(
     path: Path, environment: Mapping[str, str] | None = None, pause: Callable[[], None] | None = None
 ) -> Document:
-    """Read a YAML file, replacing ``${env:NAME}`` and ``${env:NAME:-default}`` if an environment is given.
+    """Read a YAML file, replacing ``${env:NAME}`` and ``${env:NAME:-default}`` if an environment is given; ``$${`` is ``${``.
 
     With an environment it is a configuration, which is read once and may come from a pipe: ``--config <(...)``.
     ``pause`` is called for each value, so that reading a large file on a thread lets others run.
-    Raises ConfigError if the file cannot be read, is not YAML, repeats a key or references a variable that is not set.
+    Raises ConfigError if the file cannot be read, is not YAML, repeats a key or asks for what is not set or no variable.
     """
     try:
         # Rules are read again while the collector runs: a pipe would block, or be empty the second time.
@@ -92,7 +94,7 @@ def load_yaml(
         raise ConfigError(f"{path}:{mark.line + 1 if mark else 1}: not YAML: {_plain(problem)}") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply") from None
-    return Document(path, data, reader.lines, sha256(content).hexdigest()[:12], reader.misread)
+    return Document(path, data, reader.lines, sha256(content).hexdigest()[:12], reader.misread, reader.unreplaced)
 
 
 def let_go(large: object, pause: Callable[[], None] | None) -> None:
@@ -212,6 +214,7 @@ class _Reader:
     def __init__(self, path: Path, environment: Mapping[str, str] | None, pause: Callable[[], None] | None) -> None:
         self.lines: dict[Where, int] = {}
         self.misread: dict[Where, tuple[str, bool | int | float | str]] = {}
+        self.unreplaced: dict[Where, str] = {}
         self._path, self._environment, self._pause = path, environment, pause
         self._scalars = yaml.SafeLoader("")
 
@@ -234,6 +237,8 @@ class _Reader:
             if self._environment is not None:
                 # After parsing, so that a variable is always one text, whatever characters it has.
                 value = _ENVIRONMENT.sub(lambda found: self._variable(found, line), value)
+            elif "${env:" in value:
+                self.unreplaced[where] = value
             return self._text(value, line)
         return value
 
@@ -273,7 +278,12 @@ class _Reader:
         return result
 
     def _variable(self, found: re.Match[str], line: int) -> str:
+        if found[0] == "$${":
+            return "${"
         name, default = found.groups()
+        if name is None:  # such as ${NAME}, which the OpenTelemetry Collector takes for ${env:NAME}
+            message = "only ${env:NAME} and ${env:NAME:-default} are replaced; write $${ for a ${ that is none of them"
+            raise ConfigError(f"{self._path}:{line}: {message}")
         value = (self._environment or {}).get(name, default)
         if value is None:
             raise ConfigError(

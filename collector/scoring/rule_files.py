@@ -207,6 +207,12 @@ def _remarks(read: _Read, pause: Callable[[], None] | None) -> Iterator[Remark]:
                 message = f"intent {intent.name} is never found: give it keywords, a regex or examples"
                 yield Remark(f"{document.place(('intents', index))}: {message}", is_mistake=True)
         yield from _misread(document)
+        for where, text in document.unreplaced.items():
+            message = (
+                f"{shorten(text)} stays as it is, since the rules are to be the same everywhere: variables are replaced in a"
+                " configuration alone; write the value, or a {regex: ...} where the text itself is meant"
+            )
+            yield Remark(f"{document.place(where)}: {_path(document, where)}: {message}", is_mistake=True)
 
 
 _ANY = Match().model_dump_json()

@@ -33,9 +33,23 @@ def test_an_empty_file_is_an_empty_mapping(tmp_path: Path) -> None:
 def test_environment_variables(tmp_path: Path) -> None:
     path = write(tmp_path, "token: Bearer ${env:TOKEN}\nport: ${env:PORT:-4317}\n")
     assert load_yaml(path, {"TOKEN": "s3"}).data == {"token": "Bearer s3", "port": "4317"}
-    assert load_yaml(path).data["token"] == "Bearer ${env:TOKEN}"
+    rules = load_yaml(path)
+    assert rules.data["token"] == "Bearer ${env:TOKEN}"
+    assert rules.unreplaced == {("token",): "Bearer ${env:TOKEN}", ("port",): "${env:PORT:-4317}"}
     with pytest.raises(ConfigError, match=r"file.yaml:1: environment variable TOKEN is not set"):
         load_yaml(path, {})
+
+
+@pytest.mark.parametrize("text", ["${TOKEN}", "${file:token}", "${env:9}", "${env:A", "${}b"])
+def test_what_looks_like_a_variable_and_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"file.yaml:1: only \$\{env:NAME\} and .{1,90} \$\$\{"):
+        load_yaml(write(tmp_path, f"a: '{text}'\n"), {"A": "x"})
+    assert load_yaml(write(tmp_path, f"a: '${text} $$5'\n"), {"A": "x"}).data == {"a": f"{text} $$5"}
+
+
+def test_what_a_variable_holds_is_not_replaced_again(tmp_path: Path) -> None:
+    path = write(tmp_path, "a: ${env:A}\n")
+    assert load_yaml(path, {"A": "${env:B} $${"}).data == {"a": "${env:B} $${"}
 
 
 @pytest.mark.parametrize(

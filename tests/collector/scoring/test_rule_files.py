@@ -198,6 +198,8 @@ def test_a_rule_that_asks_for_the_same_is_warned_of_at_its_own_place(tmp_path: P
          True),
         ("rules:\n  - {name: x, match: {}, expect: {tool: a, arguments: {limit: 1e3}}}\n",
          'expect.arguments.limit: YAML reads 1e3 as a text; write "1e3" for the text, else the number with a dot', True),
+        ("rules:\n  - name: x\n    match:\n      route: /v1/${env:ROUTE}\n",
+         "a.yaml:4: rule x: match.route: /v1/${env:ROUTE} stays as it is", False),
     ],
 )  # fmt: skip
 def test_check_remarks_on_what_is_accepted_and_hardly_meant(
