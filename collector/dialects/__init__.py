@@ -190,7 +190,7 @@ def read_span(span: Span) -> GenAISpan | None:
         _read_stand_in(genai_span)
     if genai_span is not None and genai_span.output is not None:
         _compare_with_offered(genai_span, attributes)
-    if span.lacks_attributes and genai_span is not None and genai_span.role is Role.MODEL:
+    if genai_span is not None and genai_span.role is Role.MODEL and _may_lack_answer(span, genai_span):
         doubt_answer(genai_span)
     if not span.parent_span_id or semconv.HTTP_ROUTE in attributes or has_remote_parent(span):
         if genai_span is None or genai_span is IGNORED:
@@ -237,6 +237,11 @@ def _compare_with_offered(model: GenAISpan, attributes: dict[str, Any]) -> None:
             # OpenInference's processor for Pydantic AI writes only the names beside what the framework wrote.
             if model.content is None or model.content.fits.strip("-"):
                 return
+
+
+def _may_lack_answer(span: Span, model: GenAISpan) -> bool:
+    # Beside an answer, events that were dropped are the pieces of it that were streamed, or what the model was told.
+    return span.lacks_attributes or (span.lacks_events and not model.has_output)
 
 
 def _has_definitions(attributes: dict[str, Any]) -> bool:

@@ -122,8 +122,8 @@ def doubt_outcome(genai_span: GenAISpan) -> None:
 
 
 def doubt_answer(genai_span: GenAISpan) -> None:
-    """Note of a request whose span lacks attributes that its answer may have asked for calls, unless its reason to end is
-    another, and that what it was told of earlier ones may be missing: SDKs drop what is set last, as the answer is.
+    """Note of a request whose span lacks attributes or events that its answer may have asked for calls, unless its reason to
+    end is another, and that what it was told of earlier ones may be missing: SDKs drop what is set last, as the answer is.
     """
     if genai_span.resource.attributes.get(_LANGUAGE) == _PYTHON:
         return

@@ -69,6 +69,8 @@ class Span:
     """Whether all its attributes were decoded, not only the selected ones, or all that may tell of a call without arguments."""
     lacks_attributes: bool
     """Whether the SDK dropped attributes: it keeps 128 of a span, unless it is told otherwise."""
+    lacks_events: bool
+    """Whether it dropped events, of which it keeps as many."""
 
     # Written out: that of a dataclass stays interpreted in the compiled build.
     def __init__(  # noqa: PLR0913, PLR0917 - all that a span has
@@ -89,12 +91,13 @@ class Span:
         scope: Scope,
         is_whole: bool = True,
         lacks_attributes: bool = False,
+        lacks_events: bool = False,
     ) -> None:
         self.trace_id, self.span_id, self.parent_span_id = trace_id, span_id, parent_span_id
         self.name, self.kind, self.start_ns, self.end_ns = name, kind, start_ns, end_ns
         self.status, self.status_message, self.remote_parent = status, status_message, remote_parent
         self.attributes, self.events, self.resource, self.scope = attributes, events, resource, scope
-        self.is_whole, self.lacks_attributes = is_whole, lacks_attributes
+        self.is_whole, self.lacks_attributes, self.lacks_events = is_whole, lacks_attributes, lacks_events
 
 
 def copied(span: Span, name: str, attributes: dict[str, Any]) -> Span:
@@ -102,7 +105,7 @@ def copied(span: Span, name: str, attributes: dict[str, Any]) -> Span:
     return Span(
         span.trace_id, span.span_id, span.parent_span_id, name, span.kind, span.start_ns, span.end_ns, span.status,
         span.status_message, span.remote_parent, attributes, span.events, span.resource, span.scope, span.is_whole,
-        span.lacks_attributes,
+        span.lacks_attributes, span.lacks_events,
     )  # fmt: skip
 
 

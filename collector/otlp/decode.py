@@ -158,10 +158,10 @@ class Decoder:
 
     def _span(self, raw: bytes, resource: Resource, scope: Scope, keys: AttributeKeys) -> Span:
         parsed: list[bytes] = []
-        lacks_attributes = False  # a span that tells of attributes dropped is left to protobuf
+        lacks_attributes = lacks_events = False  # a span that tells of what was dropped is left to protobuf
         fields = span_fields(raw)
         if fields is None:
-            parsed, fields, lacks_attributes = _parsed_fields(raw)
+            parsed, fields, lacks_attributes, lacks_events = _parsed_fields(raw)
         trace_id, span_id, parent, name, kind, start_ns, end_ns, first, last, events, status, flags = fields
         attributes = _attributes(parsed, keys) if parsed else {}
         _read_attributes(raw, first, last, keys, attributes)
@@ -185,6 +185,7 @@ class Decoder:
             scope,
             keys is self._all,
             lacks_attributes,
+            lacks_events,
         )
 
     def log_record(self, raw: bytes, envelope: Envelope) -> LogRecord:
@@ -227,8 +228,8 @@ def _of_use(attributes: Iterable[bytes]) -> Iterable[bytes]:
             yield item
 
 
-def _parsed_fields(raw: bytes) -> tuple[list[bytes], SpanFields, bool]:
-    """Returns the attributes of a span with its fields in any order, its other fields, and whether attributes were dropped.
+def _parsed_fields(raw: bytes) -> tuple[list[bytes], SpanFields, bool, bool]:
+    """Returns the attributes of a span with its fields in any order, the others, and whether attributes or events were dropped.
 
     Raises ProtobufError.
     """
@@ -237,7 +238,7 @@ def _parsed_fields(raw: bytes) -> tuple[list[bytes], SpanFields, bool]:
     return attributes, (
         span.trace_id, span.span_id, span.parent_span_id, span.name, span.kind, span.start_ns, span.end_ns,
         0, 0, span.events, span.status, span.flags >> 8,
-    ), span.dropped_attributes_count > 0  # fmt: skip
+    ), span.dropped_attributes_count > 0, span.dropped_events_count > 0  # fmt: skip
 
 
 def _attributes(items: Iterable[bytes], keys: AttributeKeys) -> dict[str, Any]:

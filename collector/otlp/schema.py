@@ -43,6 +43,7 @@ _MESSAGES: dict[str, tuple[tuple[str, int, Any, Any], ...]] = {
         ("attributes", 9, _BYTES, _MANY),
         ("dropped_attributes_count", 10, _INT64, _ONE),
         ("events", 11, _BYTES, _MANY),
+        ("dropped_events_count", 12, _INT64, _ONE),
         ("links", 13, _BYTES, _MANY),
         ("status", 15, _BYTES, _ONE),
         ("flags", 16, _FIXED32, _ONE),

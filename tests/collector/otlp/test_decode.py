@@ -93,7 +93,14 @@ def test_fields_in_another_order_are_read() -> None:
 def test_whether_the_sdk_dropped_attributes_is_read(count: int) -> None:
     span = data.span(1, wanted="a")
     span.dropped_attributes_count = count
-    assert decode_one(span).lacks_attributes == bool(count)
+    assert (decode_one(span).lacks_attributes, decode_one(span).lacks_events) == (bool(count), False)
+
+
+@pytest.mark.parametrize("count", [0, 1, 1 << 31])
+def test_whether_the_sdk_dropped_events_is_read(count: int) -> None:
+    span = data.span(1, wanted="a")
+    span.dropped_events_count = count
+    assert (decode_one(span).lacks_attributes, decode_one(span).lacks_events) == (False, bool(count))
 
 
 @pytest.mark.parametrize(

@@ -492,6 +492,31 @@ def test_an_answer_of_which_the_sdk_may_have_dropped_attributes_may_have_asked_f
     assert (called(run), doubts(run)) == (["find"], doubted)
 
 
+@pytest.mark.parametrize(
+    ("language", "answer", "doubted"),
+    [
+        ("java", {}, ["unrecorded_calls"]),
+        ("java", {"gen_ai.response.finish_reasons": ["stop"]}, []),
+        (
+            "java",
+            {"gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "So:"}]}]'},
+            [],
+        ),
+        ("python", {}, []),  # its SDK drops the oldest events
+    ],
+)
+def test_an_answer_that_may_have_been_in_events_the_sdk_dropped_may_have_asked_for_calls(
+    language: str, answer: dict[str, Any], doubted: list[str]
+) -> None:
+    told = [user("go"), asked(("c1", "find", {})), result("c1", "AF123")]
+    resource = Resource({"telemetry.sdk.language": language})
+    last = model_span((), 3, at=20, input_messages=told, attributes=answer, resource=resource)
+    trace = [span("POST /", 1, lasting=100), model_span([("c1", "find", {})], 2), last]
+    assert doubts(run_of(*trace)) == []
+    last.lacks_events = True
+    assert (called(run_of(*trace)), doubts(run_of(*trace))) == (["find"], doubted)
+
+
 def test_that_no_call_failed_is_not_told_where_the_sdk_dropped_attributes() -> None:
     """The result of the second call was in an attribute that came after the others."""
     told = [user("go"), asked(("c1", "find", {}), ("c2", "pay", {})), result("c1", "AF123")]
