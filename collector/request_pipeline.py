@@ -238,7 +238,7 @@ class RequestPipeline:
                 journaled.setdefault(trace_id, []).append(raw)
             if disposition is Disposition.HELD:  # first: most are
                 withheld.add(index)
-            elif disposition is Disposition.DUPLICATE:
+            elif disposition is Disposition.DUPLICATE or disposition is Disposition.REPLACED:
                 withheld.add(index)
                 self._telemetry.child(self._telemetry.dropped_spans, "assembly", "duplicate").inc()
             elif disposition is Disposition.LATE:

@@ -50,6 +50,8 @@ class Disposition(Enum):
     """Forward it; its run already has a verdict, which may be revised."""
     DUPLICATE = auto()
     """Drop it: it is held, or was exported."""
+    REPLACED = auto()
+    """It is held in place of a copy that was not complete, which is dropped."""
     LEFT_OUT = auto()
     """Forward it; its trace has ``max_spans`` already."""
 
@@ -147,10 +149,10 @@ class Assembler:
             if span.role == OTHER and trace_id not in self._closed:
                 self._unclaimed.add_root(trace_id, span, received, self._max_spans, now)
                 return Disposition.FORWARD
-            trace = self._reopen(trace_id, key, now) or self._begin(trace_id, key, now, seen_from)
-        # A repeated span is no news: it keeps the trace open no longer, and changes nothing that was scored.
-        if key in trace.spans or key in trace.seen:
-            return Disposition.DUPLICATE if trace.was_held(key) else Disposition.FORWARD
+            trace = self._reopen(trace_id, key, span, now) or self._begin(trace_id, key, now, seen_from)
+        held = self._repeat(trace, key, span) if key in trace.spans or key in trace.seen else Disposition.HELD
+        if held is Disposition.DUPLICATE or held is Disposition.FORWARD:
+            return held
         if self._is_full(trace):
             return self._leave_out(trace, now)
         is_open = trace.state is TraceState.OPEN  # most are, and stay so
@@ -178,7 +180,7 @@ class Assembler:
             return Disposition.LATE
         if may_hold and type(key) is bytes and (span.annotatable or trace.annotates_root(span)):
             self._hold(trace, span.span_id, raw, envelope)
-            return Disposition.HELD
+            return held
         return Disposition.FORWARD
 
     def due(self, now: float) -> Iterator[tuple[Trace, Due]]:
@@ -188,8 +190,7 @@ class Assembler:
             if trace is None or trace.evaluating:
                 continue
             deadline = self._deadline(trace)
-            # A span that arrives only moves `touched`, which saves an
-            # entry in the heap for each. The old deadline ends here.
+            # A span that arrives only moves `touched`, which saves an entry in the heap. The old deadline ends here.
             if deadline > now:
                 self._deadlines.schedule(trace.trace_id, deadline)
             elif now >= trace.opened + self._max_duration:
@@ -232,10 +233,7 @@ class Assembler:
         return None
 
     def leave(self, trace: Trace, *, always: bool = False) -> bool:
-        """Count an evicted trace that closes after a while to no limit any more.
-
-        Returns False, unless ``always``, if too much is leaving already.
-        """
+        """Count an evicted trace that closes later to no limit. Returns False, unless ``always``, if too much is leaving."""
         size = trace.size + sum(map(len, trace.held.values()))
         if not always and self._leaving and (self._leaving == MAX_LEAVING or not self.held.may_leave(size)):
             return False
@@ -338,9 +336,9 @@ class Assembler:
         self._deadlines.schedule(trace_id, self._deadline(trace))
         return trace
 
-    def _reopen(self, trace_id: bytes, key: bytes | int, now: float) -> Trace | None:
+    def _reopen(self, trace_id: bytes, key: bytes | int, span: GenAISpan, now: float) -> Trace | None:
         trace = self._closed.get(trace_id)
-        if trace is None or key in trace.spans or key in trace.seen or self._is_full(trace):
+        if trace is None or not trace.is_news(key, span) or self._is_full(trace):
             return trace  # a repeated span reopens nothing, nor does one that is not kept
         self._closed.pop(trace_id)
         self.held.bytes += trace.size
@@ -351,6 +349,15 @@ class Assembler:
         self.open.add(trace)
         self._deadlines.schedule(trace_id, now + self._settle)
         return trace
+
+    def _repeat(self, trace: Trace, key: bytes | int, span: GenAISpan) -> Disposition:
+        """Forget the copy of a span that was not complete. Any other repeated one is no news: the trace stays as it is."""
+        if trace.evaluating or not trace.is_news(key, span):  # what an evaluation in slices has of it is what leaves
+            return Disposition.DUPLICATE if trace.was_held(key) else Disposition.FORWARD
+        count = len(trace.held)
+        self.held.bytes += trace.give_up(key)
+        self.held.count -= count - len(trace.held)
+        return Disposition.HELD if len(trace.held) == count else Disposition.REPLACED
 
     def _hold(self, trace: Trace, span_id: bytes, raw: bytes, envelope: Envelope) -> None:
         trace.hold(span_id, raw, envelope)

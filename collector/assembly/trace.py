@@ -185,6 +185,16 @@ class Trace:
         copied.seen = dict(self.seen) if self.seen else _EMPTY
         return copied
 
+    def give_up(self, key: bytes | int) -> int:
+        """Forget a span, held or not. Returns by how many bytes what is kept changes."""
+        del self.spans[key]
+        change = self.set_past(None)  # it may be of a run that would not be rebuilt
+        if type(key) is not bytes or key not in self.held:
+            return change
+        if self.other_envelopes:
+            self.other_envelopes.pop(key, None)
+        return change - len(self.held.pop(key))
+
     def drop_held(self) -> None:
         """Keep no raw span any more."""
         self.held, self.envelope, self.other_envelopes = {}, None, _EMPTY
@@ -294,6 +304,11 @@ class Trace:
             return known.start_ns, known.end_ns
         spans = self.spans.values()
         return min([span.start_ns for span in spans], default=0), max([span.end_ns for span in spans], default=0)
+
+    def is_news(self, key: bytes | int, span: GenAISpan) -> bool:
+        """Whether a span was not received before; or only as it was when it had not ended yet, or by an earlier end."""
+        known = self.spans.get(key)
+        return key not in self.seen if known is None else known.end_ns < span.end_ns
 
     def was_held(self, key: bytes | int) -> bool:
         """Whether a known span is held, or was."""

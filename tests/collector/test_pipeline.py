@@ -282,6 +282,37 @@ def test_duplicates_change_nothing(bench: Bench) -> None:
     assert bench.value("dropped_spans_total", stage="assembly", reason="duplicate") == 9
 
 
+@pytest.mark.parametrize("ended_first", [False, True])
+def test_a_span_sent_as_it_began_and_as_it_ended_counts_and_leaves_as_it_ended(
+    bench: Bench, *, ended_first: bool
+) -> None:
+    begun = data.tool(3, 1, "send_email", at=0.2)
+    begun.end_time_unix_nano = 0
+    ended = data.tool(3, 1, "send_email", at=0.2, gen_ai__tool__call__arguments='{"to": "Ada"}')
+    for span in sorted([begun, ended], key=lambda span: span is begun if ended_first else span is ended):
+        bench.send(span)
+    bench.send(data.tool(2, 1, "get_weather", at=0.1), data.agent(1))
+    bench.wait(3)
+    (verdict,) = bench.verdicts
+    assert [call.arguments for call in verdict.run.trajectory.calls] == [None, {"to": "Ada"}]
+    assert [span.end_time_unix_nano for span in bench.out() if span.span_id == data.span_id(3)] == [
+        ended.end_time_unix_nano
+    ]
+    assert bench.value("dropped_spans_total", stage="assembly", reason="duplicate") == 1
+
+
+def test_a_span_that_ends_after_the_verdict_revises_it(bench: Bench) -> None:
+    begun = data.tool(2, 1, "send_email", at=0.1)
+    begun.end_time_unix_nano = 0
+    ended = data.tool(2, 1, "get_weather", at=0.1)  # some give the name only then
+    bench.send(begun, data.tool(3, 1, "send_email", at=0.2), data.agent(1))
+    bench.wait(10)
+    bench.send(ended)
+    bench.wait(10)
+    assert [(verdict.label, verdict.revision) for verdict in bench.verdicts] == [("fail", 0), ("pass", 1)]
+    assert [span.name for span in bench.out() if span.span_id == data.span_id(2)] == [begun.name, ended.name]
+
+
 def test_draining_scores_what_is_open(bench: Bench) -> None:
     bench.send(*GOOD_RUN)
     bench.pipeline.drain("shutdown")

@@ -236,6 +236,45 @@ def test_a_trace_without_end_is_bounded_and_marked() -> None:
     assert len(trace.links) <= 16 * 31
 
 
+def begun_and_ended(number: int, parent: int = 0, role: Role = Role.TOOL) -> tuple[GenAISpan, GenAISpan]:
+    begun, ended = genai_span(number, parent, role), genai_span(number, parent, role)
+    begun.end_ns = 0
+    return begun, ended
+
+
+def test_of_two_copies_of_a_span_the_one_that_has_ended_counts_whichever_is_first() -> None:
+    begun, ended = begun_and_ended(2, 1)
+    for copies, last in ((begun, ended), Disposition.REPLACED), ((ended, begun), Disposition.DUPLICATE):
+        assembler = Assembler(CONFIG)
+        add(assembler, genai_span(1, role=Role.AGENT), 0)
+        assert [add(assembler, copy, at) for at, copy in enumerate(copies)] == [Disposition.HELD, last]
+        trace = opened(assembler)
+        assert (trace.spans[span_id(2)].end_ns, assembler.held.count) == (2, 2)
+        assembler.close(trace)
+        assert (assembler.held.count, assembler.held.bytes) == (0, 0)
+
+
+def test_a_span_that_ends_after_the_verdict_on_it_as_begun_is_late() -> None:
+    begun, ended = begun_and_ended(2, 1)
+    assembler = Assembler(CONFIG)
+    add(assembler, genai_span(1, role=Role.AGENT), 0)
+    add(assembler, begun, 0)
+    trace = opened(assembler)
+    trace.record_verdict(span_id(1), Given(0))
+    assembler.close(trace)
+    assert add(assembler, ended, 9) is Disposition.LATE
+    assert opened(assembler).spans[span_id(2)] is ended
+
+
+def test_a_span_that_ends_while_its_trace_is_evaluated_is_as_it_began() -> None:
+    begun, ended = begun_and_ended(1)
+    assembler = Assembler(CONFIG)
+    add(assembler, begun, 0)
+    opened(assembler).evaluating = True
+    assert add(assembler, ended, 1) is Disposition.DUPLICATE
+    assert opened(assembler).spans[span_id(1)] is begun
+
+
 def test_only_so_many_finished_traces_are_remembered() -> None:
     assembler = Assembler(TracesConfig(remember=1))
     for trace_id in (TRACE, OTHER_TRACE):
