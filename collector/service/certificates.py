@@ -1,4 +1,6 @@
-"""Tells from when until when the certificate of each listener is valid: once it is over, no sender can connect any more."""
+"""Tells from when until when the certificate of each listener is valid, and that of the authority that signs its clients':
+once one is over, no sender can connect any more.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +8,37 @@ import contextlib
 import math
 import ssl
 import time
+from functools import partial
+from typing import Final
 
 from collector.config.model import Config
 from collector.config.receivers import ServerTlsConfig
 from collector.errors import ConfigError
 from collector.telemetry.metrics import Telemetry
 from collector.transport.credentials import WatchedFiles, load_files, read_file
-from collector.transport.validity import Validity, validity_of
+from collector.transport.validity import Validity, latest_validity_of, validity_of
 
 
 def tell_validity(config: Config, telemetry: Telemetry) -> None:
     """Have the metrics tell of the certificates of the listeners that have one."""
     protocols = config.receivers.otlp.protocols
     for listener, server in (("otlp_grpc", protocols.grpc), ("otlp_http", protocols.http)):
-        if server is not None and server.tls is not None:
-            shown = _Shown(server.tls)
+        if server is None or server.tls is None:
+            continue
+        used = _Used(server.tls)
+        for certificate in _CERTIFICATES[: 1 if server.tls.client_ca_file is None else 2]:
             for gauge, field in (
-                (telemetry.certificate_not_before_timestamp_seconds, 0),
-                (telemetry.certificate_not_after_timestamp_seconds, 1),
+                (telemetry.certificate_not_before_timestamp_seconds, "not_before"),
+                (telemetry.certificate_not_after_timestamp_seconds, "not_after"),
             ):
-                telemetry.child(gauge, listener).set_function(lambda shown=shown, field=field: shown.validity()[field])
+                telemetry.child(gauge, listener, certificate).set_function(partial(used.tell, certificate, field))
 
 
-class _Shown:
-    """The certificate that the next client will see.
+_CERTIFICATES: Final = ("server", "client_ca")
+
+
+class _Used:
+    """The certificates that matter to the next client.
 
     Read whenever it is asked for, not as the listener reads it: gRPC does so only as somebody connects, which may be weeks
     after it was renewed.
@@ -39,13 +48,20 @@ class _Shown:
         self._config = config
         files = [config.cert_file, config.key_file, config.client_ca_file]
         self._files = WatchedFiles(files, config.reload_interval, time.monotonic)
-        self._validity: Validity | None = None
+        self._validities: dict[str, Validity] = {}
 
-    def validity(self) -> Validity:
-        """Returns that of the certificate in the files or, where the listener cannot use it, of the one before."""
-        if self._validity is None or self._files.changed():
+    def tell(self, certificate: str, field: str) -> float:
+        """Returns what is in the files or, where the listener cannot use that, was in those before."""
+        if not self._validities or self._files.changed():
             # The listener tells what is wrong with them.
             with contextlib.suppress(ConfigError, ValueError):
-                load_files(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self._config)
-                self._validity = validity_of(read_file(self._config.cert_file, "tls.cert_file"))
-        return self._validity or Validity(math.nan, math.nan)
+                self._validities = self._read()
+        return float(getattr(self._validities.get(certificate), field, math.nan))
+
+    def _read(self) -> dict[str, Validity]:
+        config = self._config
+        load_files(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), config)
+        found = {"server": validity_of(read_file(config.cert_file, "tls.cert_file"))}
+        if config.client_ca_file is not None:
+            found["client_ca"] = latest_validity_of(read_file(config.client_ca_file, "tls.client_ca_file"))
+        return found

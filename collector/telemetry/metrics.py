@@ -158,13 +158,15 @@ class Telemetry(MetricTable):
         )
         self.certificate_not_before_timestamp_seconds = self._gauge(
             "certificate_not_before_timestamp_seconds",
-            "From when the certificate of a listener is valid, in Unix time.",
+            "From when the certificate of a listener, or the authority of its clients (client_ca), is valid, in Unix time.",
             "listener",
+            "certificate",
         )
         self.certificate_not_after_timestamp_seconds = self._gauge(
             "certificate_not_after_timestamp_seconds",
-            "Until when the certificate of a listener is valid, in Unix time: from then on no sender can connect.",
+            "Until when it is valid, in Unix time: from then on no sender can connect. Of several authorities, the latest.",
             "listener",
+            "certificate",
         )
 
     def _declare_exporters(self) -> None:

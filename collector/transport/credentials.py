@@ -18,7 +18,7 @@ from pathlib import Path
 from collector.config.receivers import BearerAuthConfig, ServerTlsConfig
 from collector.errors import ConfigError, UnauthenticatedError
 from collector.files import read_regular_file
-from collector.transport.validity import validity_of
+from collector.transport.validity import latest_validity_of, validity_of
 
 _log = logging.getLogger(__name__)
 _SCHEME = "bearer "
@@ -65,7 +65,7 @@ def read_file(path: Path, what: str) -> bytes:
 def server_context(config: ServerTlsConfig) -> ssl.SSLContext:
     """The TLS context of a listener; with ``client_ca_file`` clients must show a certificate. Raises ConfigError.
 
-    A certificate that clients will refuse, because it is over, is logged.
+    A certificate that clients will refuse, because it is over, is logged, and so are authorities of which all are.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -75,6 +75,9 @@ def server_context(config: ServerTlsConfig) -> ssl.SSLContext:
             _log.warning("tls.cert_file: the certificate in %s has expired; clients refuse it", config.cert_file)
     if config.client_ca_file is not None:
         context.verify_mode = ssl.CERT_REQUIRED
+        with contextlib.suppress(ValueError):
+            if latest_validity_of(read_file(config.client_ca_file, "tls.client_ca_file")).not_after <= time.time():
+                _log.warning("tls.client_ca_file: %s has expired; no client is let in", config.client_ca_file)
     return context
 
 

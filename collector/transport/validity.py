@@ -24,12 +24,25 @@ class Validity(NamedTuple):
 
 def validity_of(pem: bytes) -> Validity:
     """Returns that of the first certificate, the one a server shows as its own. Raises ValueError where there is none."""
-    found = _PEM.search(pem)
-    if found is None:
+    return _validity_of(_certificates(pem)[0])
+
+
+def latest_validity_of(pem: bytes) -> Validity:
+    """Returns that of the certificate that is valid longest: authorities that are over stay in a file. Raises ValueError."""
+    return max(map(_validity_of, _certificates(pem)), key=lambda validity: validity.not_after)
+
+
+def _certificates(pem: bytes) -> list[bytes]:
+    found: list[bytes] = _PEM.findall(pem)
+    if not found:
         raise ValueError("no certificate")
+    return found
+
+
+def _validity_of(encoded: bytes) -> Validity:
     try:
         # RFC 5280, 4.1: Certificate { TBSCertificate { [version], serial, signature, issuer, validity, ... }, ... }
-        certificate = _elements(base64.b64decode(found[1]))[0][1]
+        certificate = _elements(base64.b64decode(encoded))[0][1]
         fields = _elements(_elements(certificate)[0][1])
         _, dates = fields[4 if fields[0][0] == _VERSION else 3]
         not_before, not_after = (_seconds(tag, text.decode("ascii")) for tag, text in _elements(dates))

@@ -500,13 +500,14 @@ HEALTH: Sequence[Panel] = (
     ),
     Panel(
         "Certificates",
-        "Share of the time left for which the certificate of a listener is valid. Once it is over, no sender can connect.",
+        "Share of the time left for which the certificate of a listener, or the authority of its clients, is valid. Once one is"
+        " over, no sender can connect.",
         [
             Query(
                 f"(rightcall_certificate_not_after_timestamp_seconds{{{COLLECTOR}}} - time())"
                 f" / (rightcall_certificate_not_after_timestamp_seconds{{{COLLECTOR}}}"
                 f" - rightcall_certificate_not_before_timestamp_seconds{{{COLLECTOR}}})",
-                "{{instance}} {{listener}}",
+                "{{instance}} {{listener}} {{certificate}}",
             )
         ],
         unit="percentunit",
