@@ -70,6 +70,28 @@ def test_load_balancers_roll_with_their_configuration() -> None:
     assert pods("service") != pods("traceID"), "nothing else makes them read it again"
 
 
+def test_all_pods_of_a_release_run_where_the_replicas_may() -> None:
+    options = ["nodeSelector.pool=telemetry", "tolerations[0].key=telemetry", "priorityClassName=high"]
+    items = render("--values", CHART / "ci" / "balanced-values.yaml", "--set", ",".join(options))
+    assert_valid(items)
+    pods = [one(items, kind)["spec"]["template"]["spec"] for kind in ("StatefulSet", "Deployment")]
+    for pod in [*pods, one(items, "Pod")["spec"]]:
+        where = (pod["nodeSelector"], pod["tolerations"], pod["priorityClassName"])
+        assert where == ({"pool": "telemetry"}, [{"key": "telemetry"}], "high")
+
+
+@pytest.mark.parametrize(
+    ("balancers", "budgets"), [(2, ["agents-rightcall", "agents-rightcall-balancer"]), (1, ["agents-rightcall"])]
+)
+def test_not_all_load_balancers_may_be_away_at_once(balancers: int, budgets: list[str]) -> None:
+    items = render("--values", CHART / "ci" / "balanced-values.yaml", "--set", f"loadBalancer.replicaCount={balancers}")
+    found = {item["metadata"]["name"]: item["spec"] for item in items if item["kind"] == "PodDisruptionBudget"}
+    assert list(found) == budgets  # with one, a drained node would wait for ever
+    if balancers > 1:
+        labels = one(items, "Deployment")["spec"]["template"]["metadata"]["labels"]
+        assert found[budgets[1]]["selector"]["matchLabels"].items() <= labels.items()
+
+
 @every_case
 def test_the_collector_accepts_its_configuration(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = collector_config(render("--values", case), tmp_path, monkeypatch)

@@ -65,11 +65,11 @@ exporters:
         sending_queue: {enabled: true}
     resolver:
       dns:
-        hostname: {{ include "rightcall.fullname" . }}-replicas.{{ .Release.Namespace }}.svc.cluster.local
+        hostname: {{ include "rightcall.fullname" . }}-replicas.{{ .Release.Namespace }}.svc
         port: "{{ .Values.ports.grpc }}"
         interval: 2s
   otlp_grpc/metrics:  # metrics belong to no trace: any replica passes them on
-    endpoint: dns:///{{ include "rightcall.fullname" . }}-replicas.{{ .Release.Namespace }}.svc.cluster.local:{{ .Values.ports.grpc }}
+    endpoint: dns:///{{ include "rightcall.fullname" . }}-replicas.{{ .Release.Namespace }}.svc:{{ .Values.ports.grpc }}
     tls: {insecure: true}
 extensions:
   health_check: {endpoint: "0.0.0.0:13133"}

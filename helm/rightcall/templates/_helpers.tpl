@@ -91,6 +91,21 @@ app.kubernetes.io/component: test
 {{- divf (mulf $number (float64 $bytes)) 1048576 | floor | int64 -}}
 {{- end -}}
 
+{{/* Where pods may run: all of the release, since nodes that have a taint or a label for it may be the only ones. */}}
+{{- define "rightcall.scheduling" -}}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
 {{/* As the Pod Security Standard `restricted` requires. */}}
 {{- define "rightcall.podSecurityContext" -}}
 runAsNonRoot: true

@@ -108,22 +108,14 @@ spec:
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with .Values.priorityClassName }}
-  priorityClassName: {{ . }}
+  {{- with include "rightcall.scheduling" . }}
+  {{- . | trim | nindent 2 }}
   {{- end }}
   containers:
     -
       {{- include "rightcall.container" . | nindent 6 }}
   volumes:
     {{- include "rightcall.volumes" . | nindent 4 }}
-  {{- with .Values.nodeSelector }}
-  nodeSelector:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with .Values.tolerations }}
-  tolerations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
   {{- with .Values.affinity }}
   affinity:
     {{- toYaml . | nindent 4 }}
