@@ -88,7 +88,7 @@ def _read_agent(span: Span, name: str) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_INVOCATION, _AGENT_TOOL),
     read_span=read_span,

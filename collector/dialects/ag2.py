@@ -97,7 +97,7 @@ def _read_question(span: Span) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_SCOPE, _OWN_SCOPE),
     read_span=read_span,

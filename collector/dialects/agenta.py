@@ -50,7 +50,7 @@ def _inputs(span: Span) -> dict[str, Any]:
     }
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_SCOPE,),
     read_span=read_span,

@@ -104,7 +104,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
 
 _SCOPES: Final = (_WRAPPER, _DECORATORS, _AGNO)
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=_SCOPES,
     read_span=read_span,

@@ -103,7 +103,7 @@ def _tells_failure(result: str) -> bool:
     return state is not None and isinstance(response, Mapping) and response.get("state") == state[1]
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=_SCOPES,
     read_span=read_span,

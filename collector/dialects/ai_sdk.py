@@ -83,7 +83,7 @@ def _read_model(span: Span) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_OPERATION, _OPERATION_NAME),
     read_span=read_span,

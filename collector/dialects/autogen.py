@@ -25,4 +25,4 @@ def read_span(span: Span) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(name=NAME, scopes=("autogen SingleThreadedAgentRuntime",), read_span=read_span)
+DIALECT: Final[Dialect] = Dialect(name=NAME, scopes=("autogen SingleThreadedAgentRuntime",), read_span=read_span)

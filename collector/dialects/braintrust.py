@@ -82,7 +82,7 @@ def _is_unreflected(trace: object) -> bool:
     return type(trace) is str and _UNREFLECTED.match(trace, 0, _MAX_TRACE) is not None
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_KIND,),
     scopes=(_LANGCHAIN4J,),

@@ -107,7 +107,7 @@ def read_log(record: LogRecord) -> GenAISpan | None:
     return event
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_PHASE,),
     scopes=_SCOPES,

@@ -30,7 +30,7 @@ def read_span(span: Span) -> GenAISpan | None:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_MILLISECONDS,),
     read_span=read_span,

@@ -72,7 +72,7 @@ def read_log(record: LogRecord) -> GenAISpan | None:
     return IGNORED if record.scope.name == _SCOPE else None
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_SCOPE,),
     read_span=read_span,

@@ -109,7 +109,7 @@ def _read_flow(span: Span) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_TYPE,),
     read_span=read_span,

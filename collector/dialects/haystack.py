@@ -91,7 +91,7 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "haystack.async_pipeline.run": _read_pipeline,
 }
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_COMPONENT_TYPE, _TOOL_NAME, _LLM_INPUT, _LLM_OUTPUT, "haystack.agent.max_steps", "haystack.pipeline.metadata"),
     read_span=read_span,

@@ -58,7 +58,7 @@ def _value(value: object) -> object:
     return value if parsed is None else parsed
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_TYPE,),
     read_span=read_span,

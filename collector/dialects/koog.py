@@ -19,6 +19,6 @@ def read_span(_span: Span) -> GenAISpan:
     return IGNORED
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME, keys=("koog.node.id", "koog.strategy.name", "koog.subgraph.id"), read_span=read_span
 )

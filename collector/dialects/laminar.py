@@ -46,7 +46,7 @@ def read_span(span: Span) -> GenAISpan | None:
     return context_span_of(span, Role.OTHER, NAME, span.attributes.get(_INPUT), conversation_id)
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_SCOPE,),
     read_span=read_span,

@@ -151,7 +151,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_TYPE,),
     read_span=read_span,

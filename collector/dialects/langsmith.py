@@ -132,7 +132,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_KIND,),
     read_span=read_span,

@@ -39,7 +39,7 @@ def read_span(span: Span) -> GenAISpan | None:
     return IGNORED if kind in ("span", "chain", "workflow") else None
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_SCOPE,),
     read_span=read_span,

@@ -80,7 +80,7 @@ def _calls_of(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [calls[index] for index in sorted(calls)]
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_SCOPE,),
     whole_scopes=(_SCOPE,),

@@ -79,7 +79,7 @@ def _read_tool(span: Span) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(),
     scopes=(_SCOPE,),

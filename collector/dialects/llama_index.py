@@ -109,7 +109,7 @@ def _list_of(value: object) -> list[Any]:
     return parsed if isinstance(parsed, list) else []
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_SCOPE,),
     read_span=read_span,

@@ -157,7 +157,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE, _MAGENTIC_SCOPE),
     read_span=read_span,

@@ -216,7 +216,7 @@ def _read_model(span: Span, output_key: str) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_TYPE, _COMPONENT),
     read_span=read_span,

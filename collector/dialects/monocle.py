@@ -121,7 +121,7 @@ def _messages(recorded: object) -> list[dict[str, Any]] | None:
     ]
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_VERSION,),
     read_span=read_span,

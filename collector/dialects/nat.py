@@ -40,7 +40,7 @@ def read_span(span: Span) -> GenAISpan | None:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(NAME,),
     read_span=read_span,

@@ -81,7 +81,7 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
     return {"role": "assistant", "tool_calls": [{"id": message["tool_call_id"], "function": function}]}
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_TYPE, _CLIENT),
     read_span=read_span,

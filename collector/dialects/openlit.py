@@ -174,7 +174,7 @@ def _calls_asked_for(span: Span) -> list[dict[str, object]] | None:
     ]
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE, _GOOGLE_SCOPE,
         *_KEEPING_ONE, *_KEEPING_LAST),

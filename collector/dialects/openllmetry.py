@@ -298,7 +298,7 @@ def _calls_in(attributes: Mapping[str, Any], kind: str) -> list[tuple[tuple[int,
     return sorted(calls.items(), key=lambda item: item[0])
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_KIND, *_FIRSTS, _CREW_OUTPUTS),
     read_span=read_span,

@@ -88,7 +88,7 @@ def _brings_results(messages: Sequence[object]) -> bool:
     return any(isinstance(one, Mapping) and (result_in(one) is not None or contains_results(one)) for one in messages)
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_SCOPE,),
     read_span=read_span,

@@ -95,7 +95,7 @@ def _read_events(span: Span) -> GenAISpan:
     return model_span_of(span, NAME, choices, messages)
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=("pydantic-ai",),
     read_span=read_span,

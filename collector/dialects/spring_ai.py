@@ -91,7 +91,7 @@ def _is_json(result: str, may_go_on: bool) -> bool:
     return is_whole or (may_go_on and _BEGINS_WITH_JSON.match(result) is not None)
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(_KIND,),
     read_span=read_span,

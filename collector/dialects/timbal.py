@@ -55,7 +55,7 @@ def _last_part(path: str) -> str | None:
     return name_of(path.rpartition(".")[2])
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_SCOPE,),
     read_span=read_span,

@@ -59,7 +59,7 @@ def _read_limited(span: Span) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=("trpc.agent.go",),
     read_span=read_span,

@@ -171,7 +171,7 @@ def _read_context(span: Span) -> GenAISpan:
     return genai_span
 
 
-DIALECT: Final = Dialect(
+DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     keys=(semconv.OPENINFERENCE_KIND,),
     read_span=read_span,
