@@ -64,8 +64,9 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     checkpoint()
     calls = _recorded_calls(run)
     requested: list[RequestedCall] = []
-    if run.models:
-        models, run.turns_are_ordered = in_causal_order(run.models)
+    models = run.models
+    if models:
+        models, run.turns_are_ordered = in_causal_order(models)
         calls, requested = _with_requests(run, known, calls, models)
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
     elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is AGENT:
@@ -74,7 +75,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         calls = [call for call in calls if call.name not in CLASSES]
         run.has_unrecorded_calls = True
     is_untold = bool(run.nameless) and not _are_told(run, calls)
-    run.has_unrecorded_calls |= is_untold or may_have_lost_failures(run, requested)
+    run.has_unrecorded_calls |= is_untold or may_have_lost_failures(run, models, requested)
     accept_repeated(calls)
     doubt_corrected(calls)
     doubt_unparsed(calls)

@@ -144,7 +144,7 @@ def _are_refused(model: GenAISpan, later: GenAISpan) -> bool:
     return bool(own) and not without_refused(model, own)
 
 
-def may_have_lost_failures(run: RunSpans, requested: Iterable[RequestedCall]) -> bool:
+def may_have_lost_failures(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:
     """Whether spans of calls that failed may be missing beside those of others: their tracer writes none, and no messages
     of a model tell that it asked for them.
     """
@@ -154,9 +154,14 @@ def may_have_lost_failures(run: RunSpans, requested: Iterable[RequestedCall]) ->
     else:
         return False
     speaking = {request.model.span_id for request in requested}
-    return not run.models or any(
+    if run.turns_are_ordered:  # the next request tells what came of all that an answer asked for
+        told = (
+            model for model, later in pairwise(models) if later.tool_results is not None and later.history is not None
+        )
+        speaking.update(model.span_id for model in told)
+    return not models or any(
         model.finish == "tool_calls" or not (model.finish or model.has_output or model.tool_results is not None)
-        for model in run.models
+        for model in models
         if model.span_id not in speaking
     )
 

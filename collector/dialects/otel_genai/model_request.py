@@ -62,6 +62,11 @@ _ITERATION: Final = "tanstack.ai.iteration"
 _LLAMA_INDEX: Final = "@traceloop/instrumentation-llamaindex"
 """OpenLLMetry (0.27) has the text of LlamaIndex.TS's answers and never their calls. The reason for which one ended tells of
 these, but that is read where OpenAI's last chunk has it: not with the usage of tokens behind it, nor of other providers."""
+_OPENAI_JS: Final = "@traceloop/instrumentation-openai"
+"""Of the Responses API (0.27) it has the input, a list, as the JSON text of one message of the user, and of an answer the text
+alone: that is empty where it asks for calls."""
+_OF_RESPONSES: Final = "resp_"
+_EMPTY_TEXT: Final = '"parts":[{"type":"text","content":""}]}]'
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
@@ -73,9 +78,7 @@ ATTRIBUTES: Final = (
 def read_model(span: Span) -> GenAISpan:
     """Reads a request to a model."""
     attributes = span.attributes
-    output, messages = attributes.get(semconv.OUTPUT_MESSAGES), attributes.get(semconv.INPUT_MESSAGES)
-    if span.events:
-        output, messages = messages_in_events(span.events, output, messages)
+    output, messages = _recorded_messages(span)
     if output is None:
         output = _joined_calls(attributes) or _answer_in_parts(attributes)
     is_anthropic = span.scope.name in _ANTHROPIC
@@ -112,9 +115,28 @@ def _asks_for_none(model: GenAISpan, output: object, attributes: Mapping[str, An
     return model.scope == _LANGCHAIN and _LANGCHAIN_AGENT in attributes and _has_no_call_of_langchain(output)
 
 
+def _recorded_messages(span: Span) -> tuple[object, object]:
+    """Returns the answer of a model, and what it was given."""
+    output, messages = span.attributes.get(semconv.OUTPUT_MESSAGES), span.attributes.get(semconv.INPUT_MESSAGES)
+    if span.events:
+        output, messages = messages_in_events(span.events, output, messages)
+    return output, _written_as_text(messages) if span.scope.name == _OPENAI_JS else messages
+
+
 def _has_no_call_of_langchain(output: object) -> bool:
     """Whether an answer is there and holds no call: arguments that are no JSON leave but the reason for which it ended."""
     return type(output) is str and output.endswith("}]") and '"parts": [' in output and _LANGCHAIN_CALL not in output
+
+
+def _written_as_text(messages: object) -> object:
+    """Returns the messages that the only part of the only message holds as JSON; what was given if it holds none."""
+    given = parse_any(messages)
+    parts = (
+        given[0].get("parts") if isinstance(given, list) and len(given) == 1 and isinstance(given[0], dict) else None
+    )
+    part = parts[0] if isinstance(parts, list) and len(parts) == 1 else None
+    text = part.get("content") if isinstance(part, dict) else None
+    return text if type(text) is str and text[:2] == "[{" else messages
 
 
 def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, Any]) -> bool:
@@ -123,6 +145,9 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
         return attributes.get(_API) == "responses" and attributes.get(_STREAMED) is False
     if model.scope == _LLAMA_INDEX:
         return not model.finish
+    if model.scope == _OPENAI_JS:
+        is_of_responses = str(attributes.get(semconv.RESPONSE_ID)).startswith(_OF_RESPONSES)
+        return is_of_responses and type(output) is str and output.endswith(_EMPTY_TEXT)
     return model.scope == _GOOGLE and type(output) is str and _EMPTY.search(output) is not None
 
 

@@ -580,6 +580,42 @@ def test_without_content_nothing_tells_whether_geminis_models_asked_for_calls() 
     assert doubts(run_of(agent_span(), model)) == ["nothing_recorded"]
 
 
+@pytest.mark.parametrize(
+    ("has_next", "expected"), [(True, (["pay", "pay"], [])), (False, (["pay"], ["unrecorded_calls"]))]
+)
+def test_of_the_responses_api_in_javascript_only_the_next_request_tells_what_an_answer_asked_for(
+    *, has_next: bool, expected: tuple[list[str], list[str]]
+) -> None:
+    """OpenLLMetry 0.27, whose SDK writes no span of a function that raises."""
+    call = {"type": "function_call", "name": "pay", "status": "completed"}
+    first, second = (
+        [{**call, "call_id": f"call_{n}", "id": f"fc_{n}", "arguments": json.dumps({"amount": amount})},
+         {"type": "function_call_output", "call_id": f"call_{n}", "output": output}]
+        for n, amount, output in ((1, 500, "Error: Card declined"), (2, 5, "paid"))
+    )  # fmt: skip
+
+    def chat(number: int, at: float, given: list[dict[str, Any]], text: str) -> Span:
+        said = json.dumps([{"role": "user", "content": "hi"}, *given], separators=(",", ":"))
+        messages = [{"role": "user", "parts": [{"type": "text", "content": said}]}]
+        answer = [{"role": "assistant", "finish_reason": "stop", "parts": [{"type": "text", "content": text}]}]
+        return span("chat main", number, 1, at, 5, scope="@traceloop/instrumentation-openai", attributes={
+            "gen_ai.operation.name": "chat", "gen_ai.response.id": f"resp_{number}", "traceloop.workflow.name": "travel",
+            "gen_ai.response.finish_reasons": ["stop"],
+            "gen_ai.input.messages": json.dumps(messages, separators=(",", ":")),
+            "gen_ai.output.messages": json.dumps(answer, separators=(",", ":")),
+        })  # fmt: skip
+
+    paid = {"traceloop.entity.name": "pay", "traceloop.entity.input": '{"args":[],"kwargs":{"amount":5}}'}
+    tool = tl("tool", "pay.tool", 4, 1, 40, 5, attributes=paid, scope="@traceloop/node-server-sdk")
+    later = [chat(3, 30, first, ""), tool, chat(5, 60, [*first, *second], "Done.")]
+    run = run_of(
+        tl("agent", "travel.agent", 1, lasting=100, attributes={"traceloop.entity.name": "travel"}),
+        chat(2, 10, [], ""),
+        *(later if has_next else [tool]),
+    )
+    assert (called(run), doubts(run)) == expected
+
+
 EMPTY = "function_call=None function_response=None inline_data=None text='' thought=None tool_call=None"
 
 
