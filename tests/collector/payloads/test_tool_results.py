@@ -32,6 +32,11 @@ from tests.strategies import json_values
         ("CardDeclined: no", "ok"),  # a name like any other
         ("ValueError: no", "error"),
         ("An error occurred while paying. Try again.", "error"),
+        # CAMEL
+        (
+            "Tool execution failed: Error executing tool 'pay': Execution of function pay failed. Error: declined",
+            "error",
+        ),
         ("An error of 2 percent", "ok"),
         ({"error": "card declined"}, "error"),
         ("The function `pay` failed and returned no result.", "error"),
