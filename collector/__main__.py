@@ -4,14 +4,20 @@ import os
 import signal
 import sys
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 def main() -> int:
     """Run one command. Returns its exit code."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         signal.signal(number, _end)
     from collector.cli import main as run  # noqa: PLC0415 - it takes a while, in which a signal may come
 
-    return run()
+    try:
+        return run()
+    finally:  # all is done: a further signal must not change the exit code, nor show where the process was
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _end(number: int, _: object) -> None:

@@ -22,7 +22,7 @@ from collector.demo.replay import FAULTS, recordings, replay
 from collector.demo.scoreboard import Scoreboard
 from collector.scoring.verdict import Verdict
 from collector.service.log_config import configure_logging
-from collector.service.serve import start
+from collector.service.serve import ignore_signals, start
 from collector.service.service import Service
 from collector.transport.proxies import grpc_proxy_options
 from scorers.quoting import printable
@@ -65,6 +65,7 @@ async def _demo(seconds: float | None) -> int:
         # Before the shutdown, and not on the event loop: the run that is being sent needs the receiver to answer.
         await asyncio.to_thread(traffic.stop)
         await service.shutdown()
+    ignore_signals()
     with contextlib.suppress(SystemExit):  # so rich ends where the reader is done
         Console().print(scoreboard.render())
     return 0

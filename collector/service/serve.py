@@ -37,6 +37,7 @@ async def serve(config: Config) -> None:
     hint.cancel()
     _log.info("stopping")
     await service.shutdown()
+    ignore_signals()
 
 
 async def _hint(service: Service, addresses: list[str]) -> None:
@@ -70,6 +71,13 @@ async def start(service: Service) -> None:
         if received:
             raise SystemExit(128 + received[0]) from None
         raise
+
+
+def ignore_signals() -> None:
+    """Once all is done a further signal must not change the exit code, as it would as soon as the loop is closed."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().remove_signal_handler(number)
+        signal.signal(number, signal.SIG_IGN)
 
 
 def allow_open_files() -> None:

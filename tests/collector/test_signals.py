@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import signal
@@ -56,6 +57,35 @@ def test_while_modules_are_imported(
         process.wait(60)
     assert process.returncode == code
     assert [line for line in rest.splitlines() if not line.startswith("import time:")] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("command", "code"), [("schema", 2), ("--version", 0)])
+def test_once_a_command_is_done_it_ends_with_its_code(number: signal.Signals, command: str, code: int) -> None:
+    source = (
+        f"import atexit, os, sys; atexit.register(lambda: os.kill(os.getpid(), {number.value}));"
+        f" from collector.__main__ import main; sys.argv[1:] = [{command!r}]; sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_further_signals_do_not_change_how_a_collector_ends(number: signal.Signals, tmp_path: Path) -> None:
+    path = tmp_path / "collector.yaml"
+    path.write_text(config().model_dump_json(include={"receivers", "admin", "spool", "exporters"}, exclude_unset=True))
+    with collector("run", "--config", path) as process:
+        assert process.stderr is not None
+        while "ready:" not in process.stderr.readline():
+            pass
+        while process.poll() is None:
+            process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.001)
+        rest = process.stderr.read()
+    assert process.returncode == 0
+    assert "Traceback" not in rest
 
 
 class Endless:
