@@ -12,7 +12,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from collector.clock import SYSTEM_CLOCK, Clock
+from collector.clock import SYSTEM_CLOCK
 from collector.component import ExportRequest, Rejected
 from collector.config.exporters import DebugExporterConfig
 from collector.config.fields import RetryConfig
@@ -88,10 +88,8 @@ def _value(value: dict[str, Any]) -> str:
 class DebugExporter(QueuedExporter):
     """Logs queued requests, one after the other."""
 
-    def __init__(
-        self, config: DebugExporterConfig, queue: SendingQueue, telemetry: Telemetry, clock: Clock = SYSTEM_CLOCK
-    ) -> None:
+    def __init__(self, config: DebugExporterConfig, queue: SendingQueue, telemetry: Telemetry) -> None:
         super().__init__(
-            queue, telemetry, clock, name="debug", target="the log", connect=lambda: DebugTransport(config),
+            queue, telemetry, SYSTEM_CLOCK, name="debug", target="the log", connect=lambda: DebugTransport(config),
             retry=RetryConfig(), consumers=1, drain_timeout=_DRAIN_TIMEOUT,
         )  # fmt: skip

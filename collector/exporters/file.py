@@ -14,7 +14,7 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from collector.clock import SYSTEM_CLOCK, Clock
+from collector.clock import SYSTEM_CLOCK
 from collector.component import ExportRequest, Rejected
 from collector.config.exporters import FileExporterConfig
 from collector.config.fields import RetryConfig
@@ -131,10 +131,8 @@ class FileTransport:
 class FileExporter(QueuedExporter):
     """Writes queued requests, one after the other."""
 
-    def __init__(
-        self, config: FileExporterConfig, queue: SendingQueue, telemetry: Telemetry, clock: Clock = SYSTEM_CLOCK
-    ) -> None:
+    def __init__(self, config: FileExporterConfig, queue: SendingQueue, telemetry: Telemetry) -> None:
         super().__init__(
-            queue, telemetry, clock, name="file", target=str(config.path), connect=lambda: FileTransport(config),
+            queue, telemetry, SYSTEM_CLOCK, name="file", target=str(config.path), connect=lambda: FileTransport(config),
             retry=RetryConfig(), consumers=1, drain_timeout=_DRAIN_TIMEOUT,
         )  # fmt: skip

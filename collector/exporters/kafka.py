@@ -11,7 +11,7 @@ import asyncio
 import time
 from typing import Any, Final
 
-from collector.clock import SYSTEM_CLOCK, Clock
+from collector.clock import SYSTEM_CLOCK
 from collector.component import ExportRequest, Rejected
 from collector.config.exporters import KafkaExporterConfig
 from collector.config.kafka import Encoding
@@ -121,13 +121,11 @@ def _encoded(request: ExportRequest, encoding: Encoding) -> tuple[list[tuple[byt
 class KafkaExporter(QueuedExporter):
     """Writes queued requests."""
 
-    def __init__(
-        self, config: KafkaExporterConfig, queue: SendingQueue, telemetry: Telemetry, clock: Clock = SYSTEM_CLOCK
-    ) -> None:
+    def __init__(self, config: KafkaExporterConfig, queue: SendingQueue, telemetry: Telemetry) -> None:
         """Raises ConfigError if the extra is not installed."""
         import_kafka("exporters.kafka")
         super().__init__(
-            queue, telemetry, clock, name="kafka", target=", ".join(config.brokers),
+            queue, telemetry, SYSTEM_CLOCK, name="kafka", target=", ".join(config.brokers),
             connect=lambda: KafkaTransport(config), retry=config.retry_on_failure,
             consumers=config.sending_queue.num_consumers, drain_timeout=config.timeout,
         )  # fmt: skip

@@ -41,6 +41,7 @@ _BATCH: Final = 50  # messages read at once, however large they are
 _POLL: Final = 0.1  # seconds
 _PATIENCE: Final = 1.0  # seconds that are waited for room before all partitions are paused
 _LOOK: Final = 0.005  # seconds between looks for it
+_COMMIT_INTERVAL: Final = 1.0  # seconds between two checkpoints
 _LEAVE: Final = 5.0  # seconds in which what was made of a partition may be delivered before it moves
 _TURN: Final = 0.01  # seconds for which messages are taken in before others have their turn
 _OVERHEAD: Final = 500  # bytes of a message besides its value
@@ -81,7 +82,6 @@ class KafkaReceiver:
         telemetry: Telemetry,
         *,
         lifetime: float,
-        commit_interval: float = 1.0,
         max_buffered: int = MAX_BUFFERED,
     ) -> None:
         """Raises ConfigError. ``lifetime``: seconds that a trace without an agent is read again for.
@@ -90,7 +90,7 @@ class KafkaReceiver:
         """
         self._kafka = import_kafka("receivers.kafka")
         self._config, self._intake, self._pipeline, self._mark = config, intake, pipeline, mark
-        self._telemetry, self._interval = telemetry, commit_interval
+        self._telemetry = telemetry
         offsets = pipeline.offsets
         assert offsets is not None  # noqa: S101 - the pipeline has the same configuration
         self._offsets = offsets
@@ -150,7 +150,7 @@ class KafkaReceiver:
                 self._hand_over(consumer, consumer.consume(1 if self.is_paused else _BATCH, _POLL))
                 self._commit_delivered(consumer)
                 if time.monotonic() >= due:
-                    due = time.monotonic() + self._interval
+                    due = time.monotonic() + _COMMIT_INTERVAL
                     self._measure(consumer)
             except Exception:  # noqa: BLE001 - whatever the brokers answer, the thread must go on
                 _log.exception("receivers.kafka: polling failed")
@@ -303,7 +303,7 @@ class KafkaReceiver:
 
     async def _checkpoint_forever(self) -> None:
         while True:
-            await asyncio.sleep(self._interval)
+            await asyncio.sleep(_COMMIT_INTERVAL)
             # Before `_are_delivered` takes its mark: all results of what counts as finished here are queued by then.
             found = [(part, part.checkpoint(self._pipeline.now())) for part in self._offsets.partitions]
             if await self._are_delivered(float("inf")):
