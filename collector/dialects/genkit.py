@@ -12,7 +12,7 @@ from collector.model.from_span import context_span_of, genai_span_of, model_span
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal
-from collector.payloads.tool_results import is_flagged
+from collector.payloads.told_failures import is_flagged
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "genkit"

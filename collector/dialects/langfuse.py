@@ -15,8 +15,8 @@ from collector.payloads.haystack import exchange_of_haystack
 from collector.payloads.offered_tools import tools_in_request
 from collector.payloads.refusals import is_interrupt
 from collector.payloads.span_names import is_named_after, tool_in_span_name
+from collector.payloads.told_failures import flagged_failure
 from collector.payloads.tool_arguments import is_summary, keyword_arguments
-from collector.payloads.tool_results import flagged_failure
 from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
 
 NAME: Final = "langfuse"

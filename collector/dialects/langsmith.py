@@ -16,8 +16,8 @@ from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
 from collector.payloads.offered_tools import tools_in_request
 from collector.payloads.refusals import Refusal
+from collector.payloads.told_failures import failure_in_message
 from collector.payloads.tool_arguments import tool_arguments
-from collector.payloads.tool_results import failure_in_message
 from collector.payloads.values import first_name, name_of, parse_any
 
 NAME: Final = "langsmith"

@@ -18,8 +18,7 @@ from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
 from collector.payloads import langchain
 from collector.payloads.messages import tool_call_parts
-from collector.payloads.told_failures import failure_of_crewai
-from collector.payloads.tool_results import failure_in_message
+from collector.payloads.told_failures import failure_in_message, failure_of_crewai
 from collector.payloads.values import UNREADABLE, find_text, first_name, name_of, parse_any
 
 NAME: Final = "mlflow"

@@ -18,9 +18,9 @@ from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
 from collector.payloads import langchain
 from collector.payloads.refusals import MAX_CHARS, Refusal, find_refusal, guardrail_refusal
-from collector.payloads.told_failures import is_in_place_of_result
+from collector.payloads.told_failures import failure_in_message, is_in_place_of_result
 from collector.payloads.tool_arguments import arguments_of_callback
-from collector.payloads.tool_results import failure_in_message, tool_result
+from collector.payloads.tool_results import tool_result
 from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
 
 NAME: Final = "openllmetry"

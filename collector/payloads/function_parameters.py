@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from collector.payloads.tool_results import is_flagged
+from collector.payloads.told_failures import is_flagged
 from collector.payloads.values import parse_any
 
 PARAMETER: Final = "code.function.parameters."

@@ -55,8 +55,9 @@ from collector.payloads.span_names import (
     role_of_kind,
     tool_in_span_name,
 )
+from collector.payloads.told_failures import is_flagged
 from collector.payloads.tool_arguments import arguments_among, is_positional, tool_among
-from collector.payloads.tool_results import is_flagged, tool_result
+from collector.payloads.tool_results import tool_result
 from collector.payloads.values import UNREADABLE, name_of, parse_any
 from collector.payloads.written_calls import is_written_object
 

@@ -30,9 +30,9 @@ from collector.payloads.refusals import (
     settled_by_parameters,
 )
 from collector.payloads.span_names import is_handoff
-from collector.payloads.told_failures import failure_of_crewai, is_in_place_of_result
+from collector.payloads.told_failures import failure_of_crewai, flagged_failure, is_in_place_of_result
 from collector.payloads.tool_arguments import arguments_of_crew, is_positional, is_schema, tool_arguments
-from collector.payloads.tool_results import flagged_failure, tool_result
+from collector.payloads.tool_results import tool_result
 from collector.payloads.values import UNREADABLE, find_text, first_name, name_of, parse_any
 
 _TOOL_PARAMETERS: Final = "tool.parameters"

@@ -16,15 +16,9 @@ from collector.payloads.messages import are_stand_ins, arguments_of_provider, to
 from collector.payloads.outcomes import says_failure
 from collector.payloads.refusals import DENIED_BY_TOOL, Refusal, find_refusal, guardrail_refusal, is_refusal
 from collector.payloads.span_names import is_handoff
-from collector.payloads.told_failures import is_in_place_of_result
+from collector.payloads.told_failures import failure_in_message, is_in_place_of_result
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
-from collector.payloads.tool_results import (
-    failure_in_message,
-    is_denial,
-    is_mcp_failure,
-    response_told,
-    tool_result,
-)
+from collector.payloads.tool_results import is_denial, is_mcp_failure, response_told, tool_result
 from collector.payloads.values import first_value, known_name_of, name_of, parse_any, parse_json
 from scorers.trajectory import Status
 
