@@ -45,7 +45,7 @@ def calls_of_this_run(
     opening = min(run.models, key=by_start)
     is_resumed = anchor is not None and resumes_run(anchor.user_input)
     is_resumed = is_resumed or (
-        anchor is not None and anchor.scope in _SCOPES_THAT_WAIT and _is_told_first(anchor, opening)
+        anchor is not None and anchor.scope in _SCOPES_THAT_WAIT and _are_told_first(anchor, run.models)
     )
     is_resumed = is_resumed or any(spans[0].start_ns < opening.start_ns for spans in run.executions)
     # LiteLLM: of the two records of a request, the outer one leaves out calls of earlier turns.
@@ -157,20 +157,28 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
 def _begins_with_answers(run: RunSpans, anchor: GenAISpan) -> bool:
     """Whether an agent was told results first; or, of whose messages nothing was captured, began with a call, which a human
     approved."""
-    opening = min(run.models, key=by_start)
-    if _is_told_first(anchor, opening):
+    if _are_told_first(anchor, run.models):
         return True
+    began = min([model.start_ns for model in run.models])
     is_silent = all(model.history is None for model in run.models)
-    return is_silent and any(spans[0].start_ns < opening.start_ns for spans in run.executions)
+    return is_silent and any(spans[0].start_ns < began for spans in run.executions)
 
 
-def _is_told_first(anchor: GenAISpan, opening: GenAISpan) -> bool:
-    """Whether the first request of an agent tells of results, and of no question of the user's after them. One of Microsoft's
-    framework may be handed over to, and Strands and that tell in the agent's span what it was asked.
+def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
+    """Whether the first request of an agent tells of results, and of no question of the user's after them; each of those that
+    may be the first, where the clock does not tell.
+
+    An agent of Microsoft's framework may be handed over to, and Strands and that tell in the agent's span what it was asked.
     """
-    if opening.user_input is not None or (anchor.scope != _PYDANTIC_AI and anchor.user_input is not None):
+    if anchor.scope != _PYDANTIC_AI and anchor.user_input is not None:
         return False
-    return opening.tool_results is not None or (opening.history is not None and may_contain_results(opening.history))
+    began = min([model.start_ns for model in models])
+    return all(
+        model.user_input is None
+        and (model.tool_results is not None or (model.history is not None and may_contain_results(model.history)))
+        for model in models
+        if model.start_ns == began
+    )
 
 
 def _waited_here(anchor: GenAISpan, known: KnownCalls) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
+from tests.builders import asked as asked_for
 from tests.builders import called, doubts, model_span, read_tool, result, run_of, runs_of, span, user
 
 SCOPE = "pydantic-ai"
@@ -265,6 +266,20 @@ def run_that_goes_on(number: int, at: float) -> list[Span]:
 
 def test_a_run_that_begins_with_results_goes_on_from_another_trace() -> None:
     assert "other_traces" in doubts(run_of(*run_that_goes_on(1, 0)))
+
+
+def test_a_request_that_the_clock_does_not_show_to_be_the_first_tells_of_no_other_trace() -> None:
+    told = [user("go"), asked_for(("c1", "get", {})), result("c1", "sunny")]
+    run = run_of(
+        pai("invoke_agent trip", 1, 0, 0, 50, attributes={"agent_name": "trip", "final_result": "done"}),
+        # The later one has the lower id.
+        model_span((), 2, 1, at=5, lasting=0, scope=SCOPE, input_messages=told),
+        model_span([("c1", "get", {})], 4, 1, at=5, lasting=0, scope=SCOPE, input_messages=told[:1]),
+        pai(
+            "execute_tool get", 3, 1, 5, 0, attributes=NAMED | {"gen_ai.tool.name": "get", "gen_ai.tool.call.id": "c1"}
+        ),
+    )
+    assert (called(run), doubts(run)) == (["get"], [])
 
 
 def test_a_run_that_waits_may_go_on_in_its_trace() -> None:
