@@ -22,9 +22,8 @@ NAME: Final = "livekit"
 _SCOPE: Final = "livekit-agents"
 _SESSION: Final = "agent_session"
 _ANSWER: Final = "llm_node"
-_TURN: Final = (
-    "agent_turn"  # of a model that hears and speaks itself (1.4 to 1.7) it is the answer, in the words of a request
-)
+_TURN: Final = "agent_turn"
+"""Of a model that hears and speaks itself (1.4 to 1.7) it is the answer, in the words of a request."""
 _TOOL: Final = "function_tool"
 _AGENT: Final = "lk.agent_label"
 _TOOL_NAME: Final = "lk.function_tool.name"
@@ -81,7 +80,6 @@ def _read_tool(span: Span) -> GenAISpan:
 
 DIALECT: Final[Dialect] = Dialect(
     name=NAME,
-    keys=(),
     scopes=(_SCOPE,),
     read_span=read_span,
     markers=(b"lk.function_tool", b"lk.agent_label"),

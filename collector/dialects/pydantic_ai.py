@@ -16,7 +16,7 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import MAX_TEXT, first_name, first_value, name_of, parse_any
+from collector.payloads.values import MAX_TEXT, find_text, first_name, first_value, name_of, parse_any
 
 NAME: Final = "pydantic_ai"
 
@@ -32,8 +32,9 @@ _DEFERRED: Final = "pydantic_ai.tool.deferral.name"
 _CANCELLED: Final = "asyncio.exceptions.CancelledError"
 """What ends the spans of calls beside one that fails and so ends the run. A function in a thread goes on."""
 _RESULT: Final = "final_result"
-_WAITING: Final = re.compile(r'\{"calls":\[(\{)?.*?"tool_call_id":"([^"]{1,256})".*?"part_kind":"tool-call"', re.DOTALL)
+_WAITING, _RUN_ELSEWHERE, _CALL = '{"calls":[', '{"calls":[{', '"part_kind":"tool-call"'
 """In place of a result: the calls that another process runs, and after them those for which a human is asked."""
+_WAITING_ID: Final = re.compile(r'"tool_call_id":"([^"]{1,256})"')
 _LIMIT: Final = "The next tool call(s) would exceed the tool_calls_limit"
 """With this a run ends in place of the calls of the last answer."""
 _AGENT_SPANS: Final = ("agent run", "invoke_agent ")
@@ -76,10 +77,9 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span.note(traced_calls="all")
     genai_span.name = first_name(span.attributes, (semconv.AGENT_NAME, _AGENT_NAME))
     result = span.attributes.get(_RESULT)
-    waiting = _WAITING.match(result, 0, MAX_TEXT) if type(result) is str else None
-    if waiting is not None:
-        genai_span.call_id = waiting[2]
-        if waiting[1]:
+    if type(result) is str and result.startswith(_WAITING) and _CALL in result:
+        genai_span.call_id = find_text(_WAITING_ID, result)
+        if result.startswith(_RUN_ELSEWHERE):
             genai_span.note(outcome="told")
     elif _LIMIT in span.status_message:
         genai_span.refusal = Refusal(is_of_rest=True)

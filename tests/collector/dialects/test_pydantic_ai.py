@@ -12,6 +12,7 @@ from collector.model.genai_span import IGNORED
 from collector.model.span import Span
 from tests.builders import asked as asked_for
 from tests.builders import called, doubts, model_span, read_tool, result, run_of, runs_of, span, user
+from tests.operations import within
 
 SCOPE = "pydantic-ai"
 NAMED = {"gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "c1"}
@@ -253,6 +254,12 @@ def test_without_content_a_run_that_ends_without_a_call_goes_on_in_another_trace
 def test_a_result_of_the_form_that_a_user_chose_waits_for_nothing() -> None:
     run = run_of(*run_that_waits('{"calls":[{"tool_call_id":"c2"}],"approvals":[]}'))
     assert doubts(run) == []
+
+
+def test_a_result_that_only_begins_like_one_that_waits_is_read_once() -> None:
+    result = '{"calls":[{' + '"tool_call_id":"x",' * 13_000
+    with within(1.0):
+        assert doubts(run_of(*run_that_waits(result))) == []
 
 
 def run_that_goes_on(number: int, at: float) -> list[Span]:
