@@ -1,6 +1,4 @@
-"""Tells from when until when the certificate of each listener is valid, and that of the authority that signs its clients':
-once one is over, no sender can connect any more.
-"""
+"""Tells until when the certificate of each listener is valid, and that of its clients' authority: then nobody can connect."""
 
 from __future__ import annotations
 
@@ -9,7 +7,6 @@ import math
 import ssl
 import time
 from functools import partial
-from typing import Final
 
 from collector.config.model import Config
 from collector.config.receivers import ServerTlsConfig
@@ -26,15 +23,12 @@ def tell_validity(config: Config, telemetry: Telemetry) -> None:
         if server is None or server.tls is None:
             continue
         used = _Used(server.tls)
-        for certificate in _CERTIFICATES[: 1 if server.tls.client_ca_file is None else 2]:
+        for certificate in ("server",) if server.tls.client_ca_file is None else ("server", "client_ca"):
             for gauge, field in (
                 (telemetry.certificate_not_before_timestamp_seconds, "not_before"),
                 (telemetry.certificate_not_after_timestamp_seconds, "not_after"),
             ):
                 telemetry.child(gauge, listener, certificate).set_function(partial(used.tell, certificate, field))
-
-
-_CERTIFICATES: Final = ("server", "client_ca")
 
 
 class _Used:
