@@ -189,12 +189,15 @@ class TracePipeline:
         trace, evaluation = done.trace, done.work.result
         self._let_go.extend(call for run in evaluation.runs for call in run.trajectory.calls)
         snapshot = evaluation.trace
-        if evaluation.waits and trace.leaving:  # it was not yet when that began
+        is_outdated = (
+            not snapshot.spans.items() <= trace.spans.items()
+        )  # a span had not ended yet, and has been replaced
+        if (evaluation.waits or is_outdated) and trace.leaving:  # it was not yet when that began
             self._queue.appendleft((trace, "evicted", trace.received))
         # What it lacks may have come while it was evaluated.
-        elif evaluation.wait and len(trace.links) > len(snapshot.links):
+        elif is_outdated or (evaluation.wait and len(trace.links) > len(snapshot.links)):
             self._assembler.look_again(trace)
-        # Spans are only added while a trace is open, so an equal number of them means that nothing changed.
+        # Else spans are only added while a trace is open, so an equal number of them means that nothing changed.
         elif evaluation.waits or len(trace.spans) + len(trace.seen) == len(snapshot.spans) + len(snapshot.seen):
             self._conclude(trace, evaluation)
         else:

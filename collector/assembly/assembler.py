@@ -352,8 +352,10 @@ class Assembler:
 
     def _repeat(self, trace: Trace, key: bytes | int, span: GenAISpan) -> Disposition:
         """Forget the copy of a span that was not complete. Any other repeated one is no news: the trace stays as it is."""
-        if trace.evaluating or not trace.is_news(key, span):  # what an evaluation in slices has of it is what leaves
+        if not trace.is_news(key, span):
             return Disposition.DUPLICATE if trace.was_held(key) else Disposition.FORWARD
+        if trace.leaving:  # its verdict is not made anew for it
+            return Disposition.FORWARD
         count = len(trace.held)
         self.held.bytes += trace.give_up(key)
         self.held.count -= count - len(trace.held)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from collector.assembly import assembler
 from collector.reconstruction.run import Run
@@ -217,6 +217,43 @@ def test_a_repeated_span_meanwhile_is_dropped(bench: Bench) -> None:
     bench.wait(10)
     assert len(bench.verdicts) == 1
     assert len(bench.out()) == LARGE_SPANS + 51
+
+
+def ended_later() -> Span:
+    """The first span of ``large``, as it is when it has failed."""
+    span = data.tool(2, 1, "get_weather", at=0.2, error__type="Timeout")
+    span.status.code, span.end_time_unix_nano = Status.STATUS_CODE_ERROR, span.end_time_unix_nano + 1
+    return span
+
+
+@pytest.mark.parametrize("limit", [1 << 20, 1], ids=["open", "evicted"])
+def test_a_span_that_ends_meanwhile_counts_as_it_ended(tmp_path: Path, limit: int) -> None:
+    bench = with_ticks(Bench(tmp_path, traces={"max_open": limit}))
+    bench.send(*large())
+    begin(bench)
+    ended = ended_later()
+    bench.send(ended)
+    bench.send(*small())  # beyond the limit, the large one leaves
+    finish(bench)
+    bench.wait(10)
+    (verdict,) = [verdict for verdict in bench.verdicts if verdict.run.trace_id == data.TRACE]
+    assert (calls_of(verdict.run), verdict.run.trajectory.calls[0].status) == (LARGE_SPANS + 50, "error")
+    (left,) = [span for span in bench.out() if (span.trace_id, span.span_id) == (data.TRACE, ended.span_id)]
+    assert left.end_time_unix_nano == ended.end_time_unix_nano
+    assert (bench.value("traces_open"), bench.value("held_spans")) == (0, 0)
+
+
+def test_a_span_that_ends_while_its_evicted_trace_is_evaluated_is_forwarded(tmp_path: Path) -> None:
+    bench = with_ticks(Bench(tmp_path, traces={"max_open": 1}))
+    bench.send(*large())
+    begin(bench)
+    bench.send(*small())
+    ended = ended_later()
+    bench.send(ended)
+    assert [span.end_time_unix_nano for span in bench.out()] == [ended.end_time_unix_nano]
+    finish(bench)
+    bench.wait(10)
+    assert sorted(calls_of(verdict.run) for verdict in bench.verdicts) == [2, LARGE_SPANS + 50]
 
 
 def test_an_error_is_an_error_evaluation_of_that_trace_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -266,13 +266,19 @@ def test_a_span_that_ends_after_the_verdict_on_it_as_begun_is_late() -> None:
     assert opened(assembler).spans[span_id(2)] is ended
 
 
-def test_a_span_that_ends_while_its_trace_is_evaluated_is_as_it_began() -> None:
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_span_that_ends_while_its_trace_is_evaluated_takes_the_place_of_its_copy_unless_that_leaves(
+    leaves: bool,
+) -> None:
     begun, ended = begun_and_ended(1)
     assembler = Assembler(CONFIG)
     add(assembler, begun, 0)
-    opened(assembler).evaluating = True
-    assert add(assembler, ended, 1) is Disposition.DUPLICATE
-    assert opened(assembler).spans[span_id(1)] is begun
+    trace = opened(assembler)
+    trace.evaluating = True
+    if leaves:
+        assembler.leave(trace)
+    assert add(assembler, ended, 1) is (Disposition.FORWARD if leaves else Disposition.REPLACED)
+    assert trace.spans[span_id(1)] is (begun if leaves else ended)
 
 
 def test_only_so_many_finished_traces_are_remembered() -> None:
