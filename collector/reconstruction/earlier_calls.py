@@ -135,10 +135,7 @@ def _has_all_answers(run: RunSpans) -> bool:
 def goes_on_here(run: RunSpans, known: KnownCalls) -> bool:
     """Whether what a human answers to a run is in its trace: a later run of its agent, or what is around it."""
     anchor = run.anchor
-    if anchor is None or run.parent is not None:
-        return True
-    later = (other.anchor for other in known.runs if other is not run)
-    return any(one is not None and one.name == anchor.name and one.start_ns >= anchor.end_ns for one in later)
+    return anchor is None or run.parent is not None or known.has_run_after(anchor)
 
 
 def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
@@ -147,7 +144,7 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     """
     anchor = run.anchor
     if anchor is not None and run.models and run.parent is None and anchor.scope in _SCOPES_THAT_WAIT:
-        return _begins_with_answers(run, anchor) and not _waited_here(anchor, known)
+        return _begins_with_answers(run, anchor) and not known.has_waiting_before(anchor)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
     model = run.models[0]
@@ -178,15 +175,6 @@ def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
         and (model.tool_results is not None or (model.history is not None and may_contain_results(model.history)))
         for model in models
         if model.start_ns == began
-    )
-
-
-def _waited_here(anchor: GenAISpan, known: KnownCalls) -> bool:
-    """Whether the trace holds an earlier run of the agent that waits."""
-    others = (run.anchor for run in known.runs)
-    return any(
-        one is not None and one.call_id is not None and one.name == anchor.name and one.end_ns <= anchor.start_ns
-        for one in others
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -136,6 +137,20 @@ def _is_after(known: _Known, told: RequestedCall) -> bool:
     return is_later and not told.model.is_transcript and clock_of(known.span.resource) == clock_of(told.model.resource)
 
 
+class _AgentTimes:
+    """When the runs of one agent began, and when those of them that wait for an answer ended; sorted, in ns."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.ends_of_waiting: list[int] = []
+
+    def add(self, anchor: GenAISpan) -> None:
+        """Add a run."""
+        insort(self.starts, anchor.start_ns)
+        if anchor.call_id is not None:
+            insort(self.ends_of_waiting, anchor.end_ns)
+
+
 class KnownCalls:
     """The calls that the models of a trace's runs requested or its spans show, so far as they identify a call."""
 
@@ -147,6 +162,7 @@ class KnownCalls:
         self._ids: dict[str, set[int]] | None = None
         self._named: dict[str, list[_Known]] = {}
         self._sizes: Counter[_Answer] = Counter()
+        self._agents: dict[str | None, _AgentTimes] | None = None
 
     def without_others(
         self, told: Sequence[RequestedCall], run: RunSpans, own: Collection[str] = ()
@@ -208,6 +224,25 @@ class KnownCalls:
     def was_read(self) -> bool:
         """Whether the calls of one run were looked for in others."""
         return self._ids is not None
+
+    def has_run_after(self, anchor: GenAISpan) -> bool:
+        """Whether another run of its agent began when this one of the trace's had ended."""
+        starts = self._times_of(anchor).starts
+        later = len(starts) - bisect_left(starts, anchor.end_ns)
+        return later > (anchor.start_ns >= anchor.end_ns)
+
+    def has_waiting_before(self, anchor: GenAISpan) -> bool:
+        """Whether another run of its agent, which waits for an answer, had ended when this one of the trace's began."""
+        earlier = bisect_right(self._times_of(anchor).ends_of_waiting, anchor.start_ns)
+        return earlier > (anchor.call_id is not None and anchor.end_ns <= anchor.start_ns)
+
+    def _times_of(self, anchor: GenAISpan) -> _AgentTimes:
+        if self._agents is None:  # one pass over all runs, and not one for each that asks
+            self._agents = defaultdict(_AgentTimes)
+            for run in self.runs:
+                if run.anchor is not None:
+                    self._agents[run.anchor.name].add(run.anchor)
+        return self._agents[anchor.name]
 
     def _by_id(self) -> dict[str, set[int]]:
         if self._ids is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
