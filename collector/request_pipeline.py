@@ -83,7 +83,7 @@ class RequestPipeline:
         settle: Callable[[float, Occupied], Iterator[None]],
         *,
         refused: RefusedTraces,
-        offsets: Offsets | None = None,
+        offsets: Offsets | None,
     ) -> None:
         self._assembler, self._hold_queue, self._journal, self._offsets = assembler, hold_queue, journal, offsets
         self._redaction, self._telemetry, self._clock, self._settle = redaction, telemetry, clock, settle

@@ -41,7 +41,7 @@ class VerdictOutput:
         clock: Clock,
         judge_queue: JudgeQueue | None,
         on_verdict: Callable[[Verdict], None] | None,
-        archive: Archive | None = None,
+        archive: Archive | None,
     ) -> None:
         self._telemetry, self._results, self._hold_queue, self._clock = telemetry, results, hold_queue, clock
         self._judge_queue, self._on_verdict, self._archive = judge_queue, on_verdict, archive

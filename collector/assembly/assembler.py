@@ -289,9 +289,7 @@ class Assembler:
         self.held.count -= len(trace.held)
         self.held.bytes -= sum([len(raw) for raw in trace.held.values()]) + trace.size
 
-    def close_snapshot(
-        self, trace: Trace, snapshot: Trace, now: float, past: Past | None = None, release: str = "root"
-    ) -> None:
+    def close_snapshot(self, trace: Trace, snapshot: Trace, now: float, past: Past | None, release: str) -> None:
         """Close the trace as it was in ``snapshot``. The spans it has had since are those of a trace reopened by them."""
         trace.apply(TraceEvent.RELEASED)
         trace.apply(TraceEvent.ARRIVED)

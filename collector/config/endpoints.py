@@ -91,7 +91,7 @@ def shown_endpoint(endpoint: str) -> str:
     return url._replace(netloc=url.netloc.rpartition("@")[2], query="").geturl()
 
 
-def doubts_about(endpoint: str, *, insecure: bool, tls_files: bool, signal: str | None = None) -> list[str]:
+def doubts_about(endpoint: str, *, insecure: bool, tls_files: bool, signal: str | None) -> list[str]:
     """Returns what is probably not meant, in sentences. ``signal`` is that of an endpoint for one signal."""
     if endpoint.startswith(_GRPC_NAMES):
         return []

@@ -57,7 +57,7 @@ class DriftMonitor:
     """A component. ``offer`` takes every verdict, ``advance`` is to be called often; both on the event loop."""
 
     def __init__(
-        self, baseline: int, telemetry: Telemetry, clock: Clock, redaction: Redaction, state: DriftState | None = None
+        self, baseline: int, telemetry: Telemetry, clock: Clock, redaction: Redaction, state: DriftState | None
     ) -> None:
         """``baseline`` is in weeks. Without ``state`` it begins anew at each start."""
         self._baseline, self._telemetry, self._clock, self._state = baseline, telemetry, clock, state

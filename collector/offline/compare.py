@@ -122,8 +122,8 @@ def count_files(
     attribute: str,
     values: Sequence[str],
     *,
-    jobs: int = 1,
-    progress: Progress | None = None,
+    jobs: int,
+    progress: Progress | None,
 ) -> list[Counts]:
     """Returns the counts of the recorded runs with each of these values of an attribute. Raises InputError."""
     counts: list[Counts] = [{} for _ in values]

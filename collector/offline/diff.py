@@ -119,8 +119,8 @@ def diff_files(
     before: LoadedRules,
     after: LoadedRules,
     *,
-    jobs: int = 1,
-    progress: Progress | None = None,
+    jobs: int,
+    progress: Progress | None,
 ) -> RulesDiff:
     """Score the runs in the files by both sets of rules and compare. Raises InputError.
 

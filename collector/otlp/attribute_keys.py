@@ -36,7 +36,7 @@ class AttributeKeys:
     Rightcall's own keys are selected as exact ones alone: what an earlier collector wrote on a span is no evidence of the run.
     """
 
-    def __init__(self, attributes: Iterable[str], prefixes: Iterable[str] = ()) -> None:
+    def __init__(self, attributes: Iterable[str], prefixes: Iterable[str]) -> None:
         self._exact, self._prefixes = frozenset(attributes), tuple(prefixes)
         self.by_bytes: dict[bytes, AttributeKey] = {}
         """What is known of keys, as they are encoded: a bounded cache."""

@@ -355,7 +355,7 @@ _ACTION_INPUT: Final = re.compile(
 )
 
 
-def action_with_input(attributes: Mapping[str, Any], own_name: str = "") -> tuple[str, Any] | None:
+def action_with_input(attributes: Mapping[str, Any], own_name: str) -> tuple[str, Any] | None:
     """Returns the action of which the input stands beside it under the same word, and its input; None if there is none.
 
     It may be in the name of the span, ``own_name``, behind the same word: ``plugin/pay``. What is dispatched to the store of

@@ -41,7 +41,7 @@ _NUMBERED: Final = re.compile(
 """Begins the keys of one call of several: `tool.2.name`, `tool_calls.0.result`."""
 
 
-def transcript_of_lists(attributes: Mapping[str, Any], name: str = "") -> Transcript | None:
+def transcript_of_lists(attributes: Mapping[str, Any], name: str) -> Transcript | None:
     """Returns what a list among the attributes of a span of this name tells of calls that were made; None if there is none."""
     for key, value in islice(attributes.items(), MAX_LOOKED_AT):
         # Most long lists are of messages: they are not parsed for this.

@@ -72,7 +72,7 @@ def is_call_id(value: object) -> bool:
     return type(value) is str and _ID.fullmatch(value) is not None
 
 
-def _identified_call(attributes: Mapping[str, Any], own_name: str = "") -> dict[Meaning, list[Any]]:
+def _identified_call(attributes: Mapping[str, Any], own_name: str) -> dict[Meaning, list[Any]]:
     """Returns id, name, input and output of the one call of which an attribute is the id; nothing if only the id is there.
 
     ``own_name`` is that of the span: of the tool, if no attribute may be it.

@@ -89,7 +89,7 @@ def tool_arguments(value: object, schema: object = None, tool: str | None = None
     return value if isinstance(found, str) else found
 
 
-def arguments_among(inputs: Iterable[object], name: str | None = None) -> object:
+def arguments_among(inputs: Iterable[object], name: str | None) -> object:
     """Returns the first of ``inputs`` that holds arguments; schemas among them name those that were given by position.
 
     A text that is no object is returned only if no other holds one, and if it is not the tool's ``name``.

@@ -30,9 +30,7 @@ class CallHistory:
     because its beginning may have been left out.
     """
 
-    def __init__(
-        self, models: Sequence[GenAISpan], requests: Sequence[RequestedCall], *, is_ordered: bool = True
-    ) -> None:
+    def __init__(self, models: Sequence[GenAISpan], requests: Sequence[RequestedCall], *, is_ordered: bool) -> None:
         self._models, self._is_ordered = models, is_ordered
         self._has_transcript = any(model.is_transcript for model in models)
         self._index = {model.span_id: index for index, model in enumerate(models)}

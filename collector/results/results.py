@@ -38,9 +38,9 @@ class Results:
         redaction: Redaction,
         wall_ns: Callable[[], int],
         *,
-        values: bool = False,
-        dimensions: Sequence[str] = (),
-        console: str | None = None,
+        values: bool,
+        dimensions: Sequence[str],
+        console: str | None,
     ) -> None:
         self._redaction, self._wall_ns, self._dimensions = redaction, wall_ns, tuple(dimensions)
         self._console = console.rstrip("/") if console else None

@@ -269,8 +269,8 @@ class _Selected:
 
     def __init__(
         self,
-        active: CompiledRule | None = None,
-        shadow: CompiledRule | None = None,
+        active: CompiledRule | None,
+        shadow: CompiledRule | None,
         is_unknown: bool = False,
         closest: tuple[CompiledRule, list[str]] | None = None,
     ) -> None:

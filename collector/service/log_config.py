@@ -49,7 +49,7 @@ class RepeatLimit(logging.Filter):
         return True
 
 
-def configure_logging(level: str = "info") -> None:
+def configure_logging(level: str) -> None:
     """Log one JSON object per line on stderr, from ``level`` up."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())

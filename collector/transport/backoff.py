@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Final
 
@@ -18,7 +17,7 @@ class Backoff:
     ``random`` returns the jitter, from 0 to 1.
     """
 
-    def __init__(self, config: RetryConfig, random: Callable[[], float], max_elapsed_time: float = math.inf) -> None:
+    def __init__(self, config: RetryConfig, random: Callable[[], float], max_elapsed_time: float) -> None:
         self._config, self._random, self._max_elapsed_time = config, random, max_elapsed_time
         self._interval = config.initial_interval
 

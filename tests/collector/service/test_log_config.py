@@ -57,7 +57,7 @@ def test_the_process_limits_what_senders_can_make_it_log() -> None:
     code = """
 import logging
 from collector.service.log_config import configure_logging
-configure_logging()
+configure_logging("info")
 for number in range(1000):
     logging.getLogger("asyncio").error("broken by sender %d", number)
 """
