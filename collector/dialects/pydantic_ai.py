@@ -22,6 +22,10 @@ NAME: Final = "pydantic_ai"
 
 _AGENT_NAME: Final = "agent_name"
 _TRANSCRIPTS: Final = ("pydantic_ai.all_messages", "all_messages_events")
+_NEW_FROM: Final = "pydantic_ai.new_message_index"
+"""Which message of ``_TRANSCRIPTS[0]`` is the run's first, if it was given earlier ones."""
+_WITHOUT_NEW_FROM: Final = ("0.", "1.0.")
+"""How versions begin that do not tell."""
 _ARGUMENTS: Final = "tool_arguments"
 _RESULTS: Final = (semconv.TOOL_CALL_RESULT, "tool_response")
 _EVENTS: Final = "events"
@@ -74,7 +78,7 @@ def _read_agent(span: Span) -> GenAISpan:
     if type(transcript) is not str or len(transcript) > MAX_TEXT:
         transcript = None
     genai_span = context_span_of(span, Role.AGENT, NAME, transcript)  # with history: the newest question is this run's
-    genai_span.note(traced_calls="all")
+    genai_span.note(traced_calls="all", extent="fresh" if _was_given_nothing(span) else "")
     genai_span.name = first_name(span.attributes, (semconv.AGENT_NAME, _AGENT_NAME))
     result = span.attributes.get(_RESULT)
     if type(result) is str and result.startswith(_WAITING) and _CALL in result:
@@ -84,6 +88,13 @@ def _read_agent(span: Span) -> GenAISpan:
     elif _LIMIT in span.status_message:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
+
+
+def _was_given_nothing(span: Span) -> bool:
+    """Whether an agent's span tells that its run began without earlier messages."""
+    version = span.scope.version
+    tells = _TRANSCRIPTS[0] in span.attributes and version != "" and not version.startswith(_WITHOUT_NEW_FROM)
+    return tells and _NEW_FROM not in span.attributes and not span.lacks_attributes
 
 
 def _read_events(span: Span) -> GenAISpan:
@@ -100,7 +111,7 @@ DIALECT: Final[Dialect] = Dialect(
     scopes=("pydantic-ai",),
     read_span=read_span,
     attributes=frozenset({
-        _AGENT_NAME, *_TRANSCRIPTS, _ARGUMENTS, _EVENTS, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
+        _AGENT_NAME, *_TRANSCRIPTS, _NEW_FROM, _ARGUMENTS, _EVENTS, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
         semconv.TOOL_CALL_ARGUMENTS, *_RESULTS, _FAILED_AT, _DEFERRED, _RESULT, semconv.ERROR_TYPE,
     }),
     output_attributes=(_RESULT,),

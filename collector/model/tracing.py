@@ -33,13 +33,14 @@ MODEL  guessed  only its answer says that it is a request
        node     it is of a node of a graph, whose tools others call, perhaps when a human agreed
 """
 Extent = Literal[
-    "", "apart", "resumed", "served", "nested", "asks", "starts", "memory", "loop", "part", "turns", "some", "automatic",
-    "around", "unsaid",
+    "", "apart", "resumed", "fresh", "served", "nested", "asks", "starts", "memory", "loop", "part", "turns", "some",
+    "automatic", "around", "unsaid",
 ]  # fmt: skip
 """How much of a run, of a call or of requests it covers.
 
 AGENT  apart    the run goes on in other traces; of OTHER likewise, of the runs inside
        resumed  the run waited for a human in an earlier trace, and goes on
+       fresh    the run began without earlier messages
 TOOL   served   a server's span begins the trace: whoever called has its own
        nested   an agent that it asks has no span of its own, and is named by those of its models
        asks     likewise, and nothing names it: what begins meanwhile may be its own

@@ -33,7 +33,7 @@ def calls_of_this_run(
     Where nothing tells whether they were, calls of the run may be unrecorded.
     """
     first = min([request.model for request in found], key=by_start, default=None)
-    if first is None:
+    if first is None or _is_fresh(run.anchor):
         return found
     if first.is_transcript:
         return _without_given(found, run)
@@ -76,6 +76,11 @@ def calls_of_this_run(
     elif not outer.parent_span_id:
         run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
     return [one for one in found if one not in earlier]
+
+
+def _is_fresh(anchor: GenAISpan | None) -> bool:
+    """Whether all that the models of a run were told of is its own."""
+    return anchor is not None and anchor.tracing.extent == "fresh"
 
 
 def _may_precede(told: Collection[RequestedCall], run: RunSpans, recorded: Iterable[RequestedCall]) -> bool:
@@ -144,7 +149,7 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     """
     anchor = run.anchor
     if anchor is not None and run.models and run.parent is None and anchor.scope in _SCOPES_THAT_WAIT:
-        return _begins_with_answers(run, anchor) and not known.has_waiting_before(anchor)
+        return not _is_fresh(anchor) and _begins_with_answers(run, anchor) and not known.has_waiting_before(anchor)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
     model = run.models[0]

@@ -9,7 +9,7 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from collector.model.span import Span
+from collector.model.span import Scope, Span
 from tests.builders import asked as asked_for
 from tests.builders import called, doubts, model_span, read_tool, result, run_of, runs_of, span, user
 from tests.operations import within
@@ -273,6 +273,28 @@ def run_that_goes_on(number: int, at: float) -> list[Span]:
 
 def test_a_run_that_begins_with_results_goes_on_from_another_trace() -> None:
     assert "other_traces" in doubts(run_of(*run_that_goes_on(1, 0)))
+
+
+@pytest.mark.parametrize(
+    ("version", "more", "lacks_attributes", "expected"),
+    [
+        ("2.68.0", {}, False, []),
+        ("1.1.0", {}, False, []),
+        ("2.68.0", {"pydantic_ai.new_message_index": 2}, False, ["other_traces"]),
+        ("1.0.15", {}, False, ["other_traces"]),
+        ("", {}, False, ["other_traces"]),
+        ("2.68.0", {}, True, ["other_traces"]),
+    ],
+)
+def test_a_run_that_was_given_no_messages_lacks_the_span_of_its_first_request(
+    version: str, more: dict[str, int], lacks_attributes: bool, expected: list[str]
+) -> None:
+    agent, request = run_that_goes_on(1, 0)
+    agent.attributes |= {"pydantic_ai.all_messages": "[]", **more}
+    agent.scope, agent.lacks_attributes = Scope(SCOPE, version), lacks_attributes
+    paid = pai("execute_tool pay", 3, 1, 10, attributes={**NAMED, "gen_ai.tool.call.id": "c2"})
+    run = run_of(agent, request, paid)
+    assert (called(run), doubts(run)) == (["pay"], expected)
 
 
 def test_a_request_that_the_clock_does_not_show_to_be_the_first_tells_of_no_other_trace() -> None:
