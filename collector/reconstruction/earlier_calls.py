@@ -79,7 +79,7 @@ def calls_of_this_run(
 
 
 def _is_fresh(anchor: GenAISpan | None) -> bool:
-    """Whether all that the models of a run were told of is its own."""
+    """Whether no earlier run waited for what this one began with: then none of the calls told was made before it."""
     return anchor is not None and anchor.tracing.extent == "fresh"
 
 
@@ -162,8 +162,14 @@ def _begins_with_answers(run: RunSpans, anchor: GenAISpan) -> bool:
     if _are_told_first(anchor, run.models):
         return True
     began = min([model.start_ns for model in run.models])
-    is_silent = all(model.history is None for model in run.models)
-    return is_silent and any(spans[0].start_ns < began for spans in run.executions)
+    if any(model.history is not None or _was_only_asked(model) for model in run.models):
+        return False
+    return any(spans[0].start_ns < began for spans in run.executions)
+
+
+def _was_only_asked(model: GenAISpan) -> bool:
+    """Whether a model was told what the user wants, and of no results."""
+    return model.user_input is not None and model.tool_results is None
 
 
 def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:

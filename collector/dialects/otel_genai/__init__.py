@@ -38,6 +38,7 @@ _AWAITED: Final = re.compile(
 """With this Microsoft's Agent Framework ends a run to wait for a human: for the answer to this call, with all beside it."""
 _INTERRUPT: Final = re.compile(r"'id': 'v1:(?:before_)?tool_call:([^:']{1,256}):")
 """With the id of the call for which it is asked, in the answer of an agent of Strands (1.62) that waits for a human."""
+_STRANDS_FOR_PYTHON: Final = "strands.telemetry.tracer"
 _FINISH, _WAITS, _WAITS_IN_MESSAGE = "finish_reason", "interrupt", '"finish_reason": "interrupt"}]'
 _BEYOND_LIMIT: Final = "ai.koog.agents.core.agent.exception.AIAgentMaxNumberOfIterationsReachedException"
 """With this an agent of Koog ends before the next node of its graph: in place of the calls of the last answer, if they have
@@ -96,6 +97,8 @@ def _read_agent(span: Span) -> GenAISpan:
     elif genai_span.scope in _TRACERS_OF_ALL_CALLS or genai_span.scope.startswith(tool_call.STRANDS):
         genai_span.note(traced_calls="all")
         genai_span.call_id = _interrupted_call(span)
+        if genai_span.scope == _STRANDS_FOR_PYTHON:
+            _read_question(genai_span)
     elif genai_span.scope == _AGENT_FRAMEWORK:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
         # Middleware may answer in place of a tool, which leaves no span then.
@@ -103,6 +106,14 @@ def _read_agent(span: Span) -> GenAISpan:
     if genai_span.error_type == _BEYOND_LIMIT:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
+
+
+def _read_question(agent: GenAISpan) -> None:
+    """Note whether an agent of Strands was asked anything: one that goes on when a human has answered was not."""
+    if agent.user_input == "[]":  # by the newest conventions
+        agent.user_input = None
+    if agent.user_input is not None:
+        agent.note(extent="fresh")
 
 
 def _interrupted_call(span: Span) -> str | None:

@@ -70,3 +70,32 @@ def test_an_agent_of_strands_that_goes_on_when_a_human_has_answered(runs: bool) 
         strands_model(3, 1, 20, *before, told_by_strands("tool", told), answer=[{"text": "done"}]),
     )
     assert (called(run), doubts(run)) == (["pay"] if runs else [], ["other_traces"])
+
+
+def call_and_result(number: int) -> list[tuple[str, dict[str, Any]]]:
+    asked = {"toolUse": {"toolUseId": f"c{number}", "name": "get", "input": {"n": 1}}}
+    told = {"toolResult": {"toolUseId": f"c{number}", "status": "success", "content": [{"text": "18"}]}}
+    return [told_by_strands("assistant", asked), told_by_strands("tool", told)]
+
+
+@pytest.mark.parametrize(
+    ("question", "goes_on"),
+    [
+        (("gen_ai.user.message", {"content": '[{"text": "go"}]'}), False),
+        (("gen_ai.client.inference.operation.details", {"gen_ai.input.messages": "[]"}), True),
+    ],
+    ids=["asked", "answered"],
+)
+def test_an_agent_of_strands_that_was_asked_something_answers_no_human(question: Any, goes_on: bool) -> None:
+    user = told_by_strands("user", {"text": "go"})
+    told = [user, *call_and_result(1), *call_and_result(2)]
+    asked = [{"toolUse": {"toolUseId": "c1", "name": "get", "input": {"n": 1}}}]
+    run = run_of(
+        agent_span(scope=STRANDS, lasting=100, events=[question, ("gen_ai.choice", {"message": "done"})]),
+        *([] if goes_on else [strands_model(3, 1, 5, user, answer=asked)]),
+        tool_span("get", {"n": 1}, 2, 1, call_id="c1", at=20, scope=STRANDS),
+        # The request that asked for it was lost.
+        tool_span("get", {"n": 1}, 4, 1, call_id="c2", at=40, scope=STRANDS),
+        strands_model(5, 1, 60, *told, answer=[{"text": "done"}]),
+    )
+    assert ("other_traces" in doubts(run)) == goes_on
