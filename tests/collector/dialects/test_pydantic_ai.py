@@ -11,7 +11,7 @@ from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Scope, Span
 from tests.builders import asked as asked_for
-from tests.builders import called, doubts, model_span, read_tool, result, run_of, runs_of, span, user
+from tests.builders import called, doubts, log, model_span, read_tool, result, run_of, runs_of, span, user
 from tests.operations import within
 
 SCOPE = "pydantic-ai"
@@ -295,6 +295,20 @@ def test_a_run_that_was_given_no_messages_lacks_the_span_of_its_first_request(
     paid = pai("execute_tool pay", 3, 1, 10, attributes={**NAMED, "gen_ai.tool.call.id": "c2"})
     run = run_of(agent, request, paid)
     assert (called(run), doubts(run)) == (["pay"], expected)
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_messages_in_log_events_tell_whether_a_run_whose_call_seems_to_come_first_goes_on(answered: bool) -> None:
+    told = [log("gen_ai.user.message", 4, {"content": "go"}, at=20)]
+    if answered:
+        told.append(log("gen_ai.tool.message", 4, {"id": "c1", "content": "sunny"}, at=20))
+    run = run_of(
+        pai("invoke_agent trip", 1, 0, 0, 50, attributes={"agent_name": "trip", "final_result": "done"}),
+        pai("execute_tool get", 3, 1, 5, 10, attributes={**NAMED, "gen_ai.tool.name": "get"}),
+        model_span((), 4, 1, at=20, scope=SCOPE, attributes={"gen_ai.response.finish_reasons": ["stop"]}),
+        *told,
+    )
+    assert ("other_traces" in doubts(run)) == answered
 
 
 def test_a_request_that_the_clock_does_not_show_to_be_the_first_tells_of_no_other_trace() -> None:
