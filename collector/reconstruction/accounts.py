@@ -14,7 +14,8 @@ def asked_last(run: RunSpans) -> bool:
 
 
 def accounts_for(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
-    """Whether the run ended, all answers of its models were captured, they asked for its calls, and spans show each of them.
+    """Whether the run ended, its models asked for its calls, by answers that were captured or ended otherwise, and spans show
+    each of them.
 
     A tool's span that is missing would leave a request without a call, a model's a call without a request. Calls that may be
     another run's are left aside.
@@ -25,7 +26,7 @@ def accounts_for(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
         return False
     return (
         not asked_last(run)
-        and all(model.has_output for model in models)
+        and all(model.has_output or model.finish == "other" for model in models)
         and all(
             call.known_by == "span" and call.turn >= 0 and call.doubt is None
             for call in calls

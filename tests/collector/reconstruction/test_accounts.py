@@ -43,6 +43,12 @@ def test_a_missing_span_of_a_run_whose_models_asked_for_all_that_ran_is_no_call(
     assert "missing_step" in doubts(run)
 
 
+def test_an_answer_that_ended_without_calls_need_not_be_captured() -> None:
+    silent = model_span(number=8, parent=1, at=80, attributes=ANSWERS)
+    run = run_of(agent_span(), *with_lost_step()[:-1], silent)
+    assert "missing_step" in doubts(run)
+
+
 def without_a_call(spans: list[Span]) -> list[Span]:
     return [one for one in spans if one.span_id[-1] != 3]
 
