@@ -104,6 +104,7 @@ _NAMED: Final = tuple(
         rf"\b(?:tool|function) not found: {_NAME}",  # Ax
         rf"^Tool with name {_NAME}[`'\"]? failed to parse arguments due to the error: ",  # Koog
         rf"^Validation failed for tool {_NAME}",  # pi
+        rf"\btool \({_NAME}\) input validation failed: ",  # MCP's Java SDK: a server compares arguments with the schema
         # Mastra 0.x
         rf"^Tool validation failed for {_NAME}[`'\"]? Please fix the following errors and try again:",
         # CrewAI

@@ -108,6 +108,27 @@ def test_java_may_have_refused_arguments_that_do_not_fit(told: str, order: str, 
     assert (called(run)[:1], doubts(run)) == expected
 
 
+MCP = "Error calling tool: [TextContent[annotations=null, text={}, meta=null]]"
+NO_INTEGER = "Validation failed: JSON schema validation errors: [/order: string found, integer expected]"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (f"Tool (pay) input validation failed: {NO_INTEGER}", ["(pay)"]),
+        (f"Tool (pay) output validation failed: {NO_INTEGER}", ["pay"]),
+        ("card declined", ["pay"]),
+    ],
+)
+def test_a_server_of_mcp_for_java_refuses_arguments_that_do_not_fit(told: str, expected: list[str]) -> None:
+    order = "7" if expected == ["pay"] else '"seven"'
+    attributes = tool(MCP.format(told), **{"spring.ai.tool.call.arguments": f'{{"order": {order}}}'}).attributes
+    failed = span("execute_tool pay", 3, 2, attributes=attributes, scope=SCOPE, status=1)
+    paid = span("execute_tool pay", 4, 2, at=20, attributes=tool('"paid"').attributes, scope=SCOPE, status=1)
+    run = run_of(framework("chat_client", "spring_ai chat_client", 2, 0), failed, paid)
+    assert (called(run)[:1], doubts(run)) == (expected, [])
+
+
 @pytest.mark.parametrize(
     ("raised", "arguments", "expected"),
     [

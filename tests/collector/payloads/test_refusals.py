@@ -77,6 +77,7 @@ from tests.operations import within
         'validating "arguments": validating root: required: missing properties: ["all"]',
         "[LocalFunc] failed to unmarshal arguments in json, toolName=drop_all, err=unexpected end",
         'Validation failed for tool "drop_all":\n  - all: must be boolean',
+        "Tool (drop_all) input validation failed: Validation failed: JSON schema validation errors: [/all: boolean expected]",
         "I encountered an error: Action 'drop_all' don't exist, these are the only available Actions:",
         "You tried to use the tool drop_all, but it doesn't exist. You must use one of the following tools",
         "Tool validation failed for drop_all. Please fix the following errors and try again:\n- all: Required",
