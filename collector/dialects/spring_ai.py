@@ -18,7 +18,7 @@ from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, genai_span_of, set_words_of_failure
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
-from collector.payloads.refusals import Refusal, settled_by_parameters
+from collector.payloads.refusals import MAX_CHARS, Refusal, find_refusal, settled_by_parameters
 from collector.payloads.values import name_of, parse_json
 
 NAME: Final = "spring_ai"
@@ -33,6 +33,10 @@ _CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
 _IS_STREAM: Final = "spring.ai.chat.client.stream"  # of one that streams, calls may be in traces of their own
 _UNKNOWN_TOOL: Final = "No ToolCallback found for tool name: "
 _OF_TOOL: Final = ".ToolExecutionException"
+_OF_SERVER: Final = re.compile(
+    r"Error calling tool: \[TextContent\[(?:\w{1,20}=null, ){0,3}text=(.*?)(?:, meta=null)?\]\]", re.DOTALL
+)
+"""Holds the words of an MCP server about a call that failed."""
 _BEGINS_WITH_JSON: Final = re.compile(r"\s*(?:[{\[\"]|(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\s)")
 
 
@@ -63,7 +67,10 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or name_of(get(_CALL_ID))
     genai_span.arguments = get(_ARGUMENTS)
     result = get(_RESULT)
-    if type(result) is str and result and not _is_json(result, _CALL_ID in span.attributes):
+    of_server = _OF_SERVER.fullmatch(result, 0, MAX_CHARS) if type(result) is str else None
+    if of_server is not None:
+        genai_span.status, genai_span.refusal = "error", find_refusal(of_server[1])
+    elif type(result) is str and result and not _is_json(result, _CALL_ID in span.attributes):
         set_words_of_failure(genai_span, result)
     elif type(result) is str and result.startswith('"'):
         genai_span.note(outcome="converted")

@@ -116,6 +116,7 @@ NO_INTEGER = "Validation failed: JSON schema validation errors: [/order: string 
     ("told", "expected"),
     [
         (f"Tool (pay) input validation failed: {NO_INTEGER}", ["(pay)"]),
+        (NO_NUMBER, ["(pay)"]),  # it converts them itself (1.1)
         (f"Tool (pay) output validation failed: {NO_INTEGER}", ["pay"]),
         ("card declined", ["pay"]),
     ],
