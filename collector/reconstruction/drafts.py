@@ -22,8 +22,8 @@ BROKEN: Final = "the model wrote arguments that are no JSON"
 """Why a call may not have run: few tools are called with what is left of them."""
 _SHORTEST_CUT: Final = 128
 """Characters: attributes are limited to no fewer."""
-_PARSER: Final = re.compile(r"(?i)\bjson\w*(?:error|exception)$|^SyntaxError$")
-"""The type of an error of Python's, Java's, .NET's or JavaScript's parser of JSON."""
+_PARSER: Final = re.compile(r"(?i)\bjson\w*(?:error|exception)$|^SyntaxError$|^\*json\.(?:Syntax|UnmarshalType)Error$")
+"""The type of an error of Python's, Java's, .NET's, JavaScript's or Go's parser of JSON."""
 
 # The classes below have an `__init__` of their own: that of a dataclass stays interpreted in the compiled build.
 
