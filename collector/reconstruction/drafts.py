@@ -22,6 +22,9 @@ BROKEN: Final = "the model wrote arguments that are no JSON"
 """Why a call may not have run: few tools are called with what is left of them."""
 _SHORTEST_CUT: Final = 128
 """Characters: attributes are limited to no fewer."""
+GATEWAYS: Final = frozenset({"envoyproxy/ai-gateway"})
+"""The scopes of proxies between agents and models. They see requests and no tools, and begin a trace for each request of an
+agent that sends no context."""
 _PARSER: Final = re.compile(r"(?i)\bjson\w*(?:error|exception)$|^SyntaxError$|^\*json\.(?:Syntax|UnmarshalType)Error$")
 """The type of an error of Python's, Java's, .NET's, JavaScript's or Go's parser of JSON."""
 

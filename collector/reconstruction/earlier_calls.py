@@ -13,7 +13,7 @@ from collector.model.tracing import MAY_LACK_CALLS
 from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import is_answered, is_approval, resumes_run
-from collector.reconstruction.drafts import RunSpans, by_start
+from collector.reconstruction.drafts import GATEWAYS, RunSpans, by_start
 from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 
@@ -190,8 +190,9 @@ def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
 
 
 def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: KnownCalls) -> bool:
-    """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them; or its
-    agent, of a framework that shows each call, ended well without those that were asked for last: they wait for a human.
+    """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them, or one that
+    a gateway saw, which may have; or its agent, of a framework that shows each call, ended well without those that were asked
+    for last: they wait for a human.
     """
     if run.anchor is not None and run.anchor.dialect in _WAITING_WELL and run.anchor.status != "error":
         last = max(run.models, key=by_start)
@@ -206,8 +207,9 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     model = run.models[0]
     # Spring AI's, of a model without a client: calls and further requests are beside it, and what it was told is unknown.
     is_of_spring = model.tracing.extent == "nested"
-    if not requested and not is_of_spring:
+    is_of_gateway = model.scope in GATEWAYS
+    if not requested and not is_of_spring and (model.has_output or not is_of_gateway):
         return False
     # One that names neither may be all there is: a program that asks a model once which tool to use.
-    is_part = is_of_spring or model.agent is not None or model.conversation_id is not None
+    is_part = is_of_spring or is_of_gateway or model.agent is not None or model.conversation_id is not None
     return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"

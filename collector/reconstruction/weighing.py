@@ -9,7 +9,7 @@ from typing import Final
 from collector.model.genai_span import AGENT, MODEL, GenAISpan
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus, ToolResult
-from collector.reconstruction.drafts import DraftCall, RunSpans, is_broken
+from collector.reconstruction.drafts import GATEWAYS, DraftCall, RunSpans, is_broken
 from collector.reconstruction.requested_calls import RequestedCall
 from scorers.trajectory import Status
 
@@ -127,7 +127,8 @@ def _may_be_hooked(model: GenAISpan, run: RunSpans, *, tools_have_spans: bool) -
 def _weigh_unanswered(call: DraftCall, request: RequestedCall, run: RunSpans, anchor: GenAISpan) -> None:
     """The run ended well with the request. What asked a model once, and is no agent, most likely did as it said."""
     is_of_graph = anchor.tracing.identity == "graph" or request.model.tracing.identity == "node"
-    if request.turn > 0 or anchor.role is AGENT or run.may_lack_agent or is_of_graph:
+    is_of_agent = anchor.role is AGENT or request.model.scope in GATEWAYS
+    if request.turn > 0 or is_of_agent or run.may_lack_agent or is_of_graph:
         call.doubt_execution("the model asked for it last, and was told no result")
     elif request.model.finish == "other" and any(name in request.model.scope for name in _FORCING):
         call.doubt_execution("the model was asked once, and perhaps had to answer in the form of this call")
@@ -218,6 +219,8 @@ def _weigh_without_result(call: DraftCall, shown: Shown, request: RequestedCall,
     if not tools_have_spans:
         if anchor is not None and anchor.status == "error":
             call.doubt_execution("the run failed, and nothing tells what the model was told of it")
+        elif call.status == "unset" and request.model.scope in GATEWAYS:
+            call.doubt_execution("a gateway saw that the model asked for it, and nothing tells what it was told of it")
     elif shown.is_lossy:
         call.executed = request.result_status == "error" or call.name in shown.names
         call.status = "error"  # if it ran: that is why there is no span
