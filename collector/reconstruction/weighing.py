@@ -101,6 +101,8 @@ def weigh(
             and _may_be_hooked(request.model, run, tools_have_spans=tools_have_spans)
         ):
             call.doubt_execution("no span shows it, and a hook may have answered in its place")
+        elif request.model.scope in GATEWAYS and request.model.tracing.outcome == "lossy":
+            call.doubt_execution("what it returned was not recorded: perhaps that it was refused")
     elif answered:
         # Which calls the results that it was told are of is not known, but none of them reads like a failure.
         is_fine = answer is not None and answer.tool_results == () and not tools_have_spans

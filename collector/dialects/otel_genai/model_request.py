@@ -27,6 +27,10 @@ _ANTHROPIC: Final = (
     "opentelemetry.instrumentation.genai.anthropic",
 )  # fmt: skip
 """Anthropic's clients tell a failure by a flag, for which the conventions' messages have no place."""
+_ENVOY: Final = "envoyproxy/ai-gateway"
+"""Envoy AI Gateway (1.1): in the conventions' words it leaves out all that calls returned of requests to Anthropic's API."""
+_ASKED: Final = "tool_use"
+"""The reason for which an answer of that ended that asks for calls."""
 _GOOGLE_OFFICIAL: Final = "opentelemetry.instrumentation.google_genai"
 """It joins all answers of a stream in which google-genai calls functions itself (1.3b0); each of these leaves a span."""
 _GOOGLE: Final = "opentelemetry.instrumentation.google_generativeai"
@@ -83,7 +87,8 @@ def read_model(span: Span) -> GenAISpan:
         output = _joined_calls(attributes) or _answer_in_parts(attributes)
     is_anthropic = span.scope.name in _ANTHROPIC
     genai_span = model_span_of(span, CONVENTIONS, _without_lost(output) if is_anthropic else output, messages)
-    genai_span.note(outcome="lossy" if is_anthropic else "hooked" if genai_span.scope.startswith(STRANDS) else "")
+    is_lossy = is_anthropic or (span.scope.name == _ENVOY and _ASKED in str(attributes.get(semconv.FINISH_REASONS[0])))
+    genai_span.note(outcome="lossy" if is_lossy else "hooked" if genai_span.scope.startswith(STRANDS) else "")
     if _ITERATION in attributes:
         genai_span.note(extent="around")
     elif _SPRING_TOOLS in attributes:

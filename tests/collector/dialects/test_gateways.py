@@ -60,6 +60,20 @@ def test_in_the_words_of_openinference_likewise() -> None:
     assert doubts(run_of(of_openinference(**answered))) == []
 
 
+def test_what_a_call_returned_is_not_told_of_requests_to_anthropic() -> None:
+    told = [
+        USER,
+        {"role": "assistant", "parts": [ASKED]},
+        {"role": "user", "parts": [{"type": "tool_call_response", "id": "toolu_1"}]},
+    ]
+    run = run_of(
+        span("POST /chat", 1, 0, lasting=100, kind=2),
+        request(2, 1, "tool_use", given=[USER], answered=ASKED, at=10),
+        request(3, 1, "end_turn", given=told, answered=TEXT, at=30),
+    )
+    assert (called(run), doubts(run)) == (["pay"], ["uncertain_execution", "unobserved_results"])
+
+
 def test_what_a_model_was_told_is_not_recorded_of_requests_to_the_responses_api() -> None:
     """Nor is which tools were offered: the call may have been refused."""
     answers = [[{"role": "assistant", "parts": [part]}] for part in (ASKED, TEXT)]
