@@ -48,6 +48,7 @@ from collector.dialects import (
     openinference,
     openlit,
     openllmetry,
+    openllmetry_go,
     otel_genai,
     pipecat,
     pydantic_ai,
@@ -86,6 +87,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     haystack.DIALECT,
     netra.DIALECT,  # its requests look like OpenLLMetry's
     openllmetry.DIALECT,
+    openllmetry_go.DIALECT,
     google_adk.DIALECT,
     trpc_agent.DIALECT,
     adk_rust.DIALECT,
