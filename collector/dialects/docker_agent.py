@@ -70,6 +70,6 @@ DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_SCOPE,),
     read_span=read_span,
-    markers=(b"runtime.session", b"runtime.tool."),
+    whole_scopes=(_SCOPE,),
     attributes=frozenset({_AGENT, _SESSION, _TOOL_NAME, _CALL_ID, semconv.OPERATION_NAME, semconv.ERROR_TYPE}),
 )
