@@ -52,6 +52,8 @@ _ENDS_RUN: Final = ("exit_loop", "transfer_to_agent", "set_model_response")
 _RETURNS_AT_ONCE: Final = ("LongRunningFunctionTool", "AgentTool")
 """Types of tools that run without a confirmation. After the first ADK waits, and after the second if it is told to."""
 _TYPE: Final = "gen_ai.tool.type"
+_LANGUAGE, _JAVASCRIPT = "telemetry.sdk.language", "nodejs"
+"""Of a process whose callbacks and plugins answer before the span of a call begins, in place of the tool."""
 _TOLD_FAILURE: Final = "TOOL_ERROR"
 """The type of an error that the result tells: the tool's answer, or ADK's own refusal of arguments."""
 
@@ -139,6 +141,8 @@ def _read_model(span: Span) -> GenAISpan:
         compare_with_offered(genai_span, definitions_behind(_TOOLS, request))
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(_SESSION))
+    if genai_span.resource.attributes.get(_LANGUAGE) == _JAVASCRIPT:
+        genai_span.note(outcome="hooked")
     return genai_span
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from collector.model.span import Span
+from collector.model.span import Resource, Span
 from collector.payloads.offered_tools import MAX_DEFINITIONS
 from tests.builders import called, doubts, read_tool, run_of, span
 
@@ -279,6 +279,29 @@ def test_a_run_of_1x_or_javascript() -> None:
     assert (run.agent, run.user_input, run.conversation_id) == ("travel", "pay it", "s")
     assert called(run) == ["(get)", "pay"]
     assert [call.arguments for call in run.trajectory.calls] == [{"n": 1}, {"n": 1}]
+
+
+@pytest.mark.parametrize(("language", "is_open"), [("nodejs", True), ("python", False)])
+def test_a_call_without_a_span_may_have_been_answered_by_a_callback_in_javascript(language: str, is_open: bool) -> None:
+    process = Resource({"telemetry.sdk.language": language})
+    asked = {"role": "model", "parts": [{"functionCall": {"id": "call_3z", "name": "pay", "args": {"amount": 1}}}]}
+    told = {"functionResponse": {"id": "call_3z", "name": "pay", "response": {"result": "blocked by policy"}}}
+    first = {"content": asked, "finishReason": "STOP", "turnComplete": True}
+    last = {"content": {"role": "model", "parts": [{"text": "x"}]}, "finishReason": "STOP", "turnComplete": True}
+    hi = {"role": "user", "parts": [{"text": "hi"}]}
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "travel"}
+
+    def request(number: int, at: float, contents: list[Any], response: dict[str, Any]) -> Span:
+        texts = {f"{ADK}.llm_request": json.dumps({"contents": contents}), f"{ADK}.llm_response": json.dumps(response)}
+        return adk("call_llm", number, 2, at, attributes=texts, resource=process)
+
+    run = run_of(
+        adk("invocation", 1, lasting=100, resource=process),
+        adk("invoke_agent travel", 2, 1, lasting=100, attributes=agent, resource=process),
+        request(3, 1, [hi], first),
+        request(4, 20, [hi, asked, {"role": "user", "parts": [told]}], last),
+    )
+    assert (called(run), "uncertain_execution" in doubts(run)) == (["pay"], is_open)
 
 
 def test_what_follows_the_conventions_is_left_to_them() -> None:
