@@ -18,7 +18,7 @@ from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 
 _PYDANTIC_AI: Final = "pydantic-ai"
-_SCOPES_THAT_WAIT: Final = (_PYDANTIC_AI, "agent_framework", "strands.telemetry.tracer")
+_SCOPES_THAT_WAIT: Final = (_PYDANTIC_AI, "agent_framework", "strands.telemetry.tracer", "strands-agents")
 """Of agents that end to wait for answers, and begin anew with these."""
 _ADK_RUST: Final = "adk_rust"
 _WAITING_WELL: Final = (_ADK_RUST, "pydantic_ai")
@@ -194,6 +194,8 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     a gateway saw, which may have; or its agent, of a framework that shows each call, ended well without those that were asked
     for last: they wait for a human.
     """
+    if run.anchor is not None and run.anchor.is_pending:
+        return not goes_on_here(run, known)
     if run.anchor is not None and run.anchor.dialect in _WAITING_WELL and run.anchor.status != "error":
         last = max(run.models, key=by_start)
         asked = [one for one in requested if one.model is last]

@@ -39,7 +39,8 @@ _AWAITED: Final = re.compile(
 _INTERRUPT: Final = re.compile(r"'id': 'v1:(?:before_)?tool_call:([^:']{1,256}):")
 """With the id of the call for which it is asked, in the answer of an agent of Strands (1.62) that waits for a human."""
 _STRANDS_FOR_PYTHON: Final = "strands.telemetry.tracer"
-_FINISH, _WAITS, _WAITS_IN_MESSAGE = "finish_reason", "interrupt", '"finish_reason": "interrupt"}]'
+_FINISH, _WAITS = "finish_reason", "interrupt"
+_WAITS_IN_MESSAGE: Final = ('"finish_reason": "interrupt"}]', '"finish_reason":"interrupt"}]')
 _BEYOND_LIMIT: Final = "ai.koog.agents.core.agent.exception.AIAgentMaxNumberOfIterationsReachedException"
 """With this an agent of Koog ends before the next node of its graph: in place of the calls of the last answer, if they have
 not begun.
@@ -96,7 +97,9 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.note(identity="node")
     elif genai_span.scope in _TRACERS_OF_ALL_CALLS or genai_span.scope.startswith(tool_call.STRANDS):
         genai_span.note(traced_calls="all")
-        genai_span.call_id = _interrupted_call(span)
+        answer = _interrupting_answer(span)
+        genai_span.call_id = None if answer is None else find_text(_INTERRUPT, answer)
+        genai_span.is_pending = answer is not None and genai_span.call_id is None
         if genai_span.scope == _STRANDS_FOR_PYTHON:
             _read_question(genai_span)
     elif genai_span.scope == _AGENT_FRAMEWORK:
@@ -116,13 +119,16 @@ def _read_question(agent: GenAISpan) -> None:
         agent.note(extent="fresh")
 
 
-def _interrupted_call(span: Span) -> str | None:
-    """Returns the id of the call for which an agent of Strands waits; None if it waits for none."""
+def _interrupting_answer(span: Span) -> object:
+    """Returns the answer with which an agent of Strands ends to wait for a human; None if it does not. For Python it names the
+    call.
+    """
     if event_value(span, semconv.EVENT_CHOICE, _FINISH) == _WAITS:
-        return find_text(_INTERRUPT, event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE))
-    told = event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.OUTPUT_MESSAGES) if span.events else None
-    waits = type(told) is str and told.endswith(_WAITS_IN_MESSAGE)
-    return find_text(_INTERRUPT, told) if waits else None
+        return event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
+    told = span.attributes.get(semconv.OUTPUT_MESSAGES)
+    if told is None and span.events:
+        told = event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.OUTPUT_MESSAGES)
+    return told if type(told) is str and told.endswith(_WAITS_IN_MESSAGE) else None
 
 
 def _agent_in_name(name: str) -> str:
@@ -146,6 +152,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
         if user_input is None:
             user_input = event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.INPUT_MESSAGES)
     genai_span = context_span_of(span, role, CONVENTIONS, user_input, first_name(span.attributes, _CONVERSATION_IDS))
+    tool_call.name_strands(genai_span, span)
     genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
     return genai_span
 
@@ -197,7 +204,7 @@ DIALECT: Final[Dialect] = Dialect(
     markers=(b"gen_ai", _AI_SERVICE.encode()),
     attributes=frozenset({
         *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.WORKFLOW_NAME, _NODE,
-        _ITERATIONS, _FINISH, semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
+        _ITERATIONS, _FINISH, tool_call.STRANDS_START, semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
     }),
     prefixes=(PARAMETER,),
     read_log=read_log,

@@ -27,6 +27,9 @@ LIVEKIT: Final = "livekit-agents"
 _LIVEKIT_RESULT: Final = "lk.pii.function_tool.output"
 """Where LiveKit says why a call failed, in its own words: in the attribute of a result it does not."""
 STRANDS: Final = "strands"
+_STRANDS_JS: Final = "strands-agents"
+STRANDS_START: Final = "gen_ai.event.start_time"
+"""On each span of Strands, whose scope for JavaScript has the name of the service, if that has one (`OTEL_SERVICE_NAME`)."""
 """Begins the names of its scopes."""
 _OPENAI_AGENTS: Final = ".openai_agents"
 _LOGFIRE_CLAUDE: Final = "logfire.claude_agent_sdk"
@@ -109,6 +112,7 @@ def read_tool(span: Span) -> GenAISpan:
     if name == _MERGED:
         return IGNORED
     genai_span = genai_span_of(span, TOOL, CONVENTIONS)
+    name_strands(genai_span, span)
     genai_span.name = name
     genai_span.call_id = known_name_of(attributes.get(semconv.TOOL_CALL_ID))
     _read_arguments(genai_span, span)
@@ -136,6 +140,12 @@ def read_tool(span: Span) -> GenAISpan:
     if type(genai_span.arguments) is str and genai_span.arguments.startswith(_HIDDEN):
         genai_span.arguments = None
     return genai_span
+
+
+def name_strands(genai_span: GenAISpan, span: Span) -> None:
+    """Name the scope of a span of Strands for JavaScript as where the service has no name."""
+    if STRANDS_START in span.attributes and not genai_span.scope.startswith(STRANDS):
+        genai_span.scope = _STRANDS_JS
 
 
 def _refusal_in_result(scope: str, result: object) -> Refusal | None:

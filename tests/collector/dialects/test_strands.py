@@ -1,13 +1,16 @@
-"""Strands Agents for Python (strands-agents 1.62), which follows the GenAI conventions but for what came of a call."""
+"""Strands Agents for Python (strands-agents 1.62) and JavaScript (@strands-agents/sdk 1.19), which follow the GenAI conventions
+but for what came of a call.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from collector.model.span import Span
+from collector.model.span import Scope, Span
 from tests.builders import agent_span, called, doubts, model_span, run_of, tool_span
 
 STRANDS = "strands.telemetry.tracer"
@@ -99,3 +102,72 @@ def test_an_agent_of_strands_that_was_asked_something_answers_no_human(question:
         strands_model(5, 1, 60, *told, answer=[{"text": "done"}]),
     )
     assert ("other_traces" in doubts(run)) == goes_on
+
+
+def in_javascript(built: Span, scope: str) -> Span:
+    """The span as Strands for JavaScript writes it: its scope has the name of the service, if that has one."""
+    attributes = {**built.attributes, "gen_ai.system": scope, "gen_ai.event.start_time": "2026-11-29T00:36:54.418Z"}
+    return replace(built, scope=Scope(scope, ""), attributes=attributes)
+
+
+def agent_in_javascript(scope: str, *events: tuple[str, dict[str, Any]], **more: Any) -> Span:
+    return in_javascript(agent_span("travel", lasting=100, events=events, **more), scope)
+
+
+def model_in_javascript(scope: str, at: float, *events: tuple[str, dict[str, Any]], answer: Any) -> Span:
+    return in_javascript(strands_model(int(3 + at), 1, at, *events, answer=answer), scope)
+
+
+ASKED = {"type": "toolUse", "name": "pay", "toolUseId": "call_cas1", "input": {"amount": 1}}
+SAID = {"toolUse": {"name": "pay", "toolUseId": "call_cas1", "input": {"amount": 1}}}
+ENDED = ("gen_ai.choice", {"message": "x", "finish_reason": "endTurn"})
+HI = told_by_strands("user", {"text": "hi"})
+SCOPES = pytest.mark.parametrize("scope", ["strands-agents", "shop"])
+
+
+@SCOPES
+def test_strands_for_javascript_has_a_hook_whose_answer_is_a_result(scope: str) -> None:
+    told = {"toolUseId": "call_cas1", "status": "error", "content": [{"text": "none of them"}]}
+    messages = [HI, told_by_strands("assistant", SAID), told_by_strands("tool", {"toolResult": told})]
+    run = run_of(
+        agent_in_javascript(scope, HI, ENDED),
+        model_in_javascript(scope, 5, HI, answer=[ASKED]),
+        model_in_javascript(scope, 20, *messages, answer=[{"text": "x"}]),
+    )
+    assert (called(run), doubts(run)) == (["pay"], ["uncertain_execution"])
+
+
+LAST = '[{"role":"assistant","parts":[{"type":"text","content":"hi"}],"finish_reason":"interrupt"}]'
+
+
+@SCOPES
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"events": [HI, ("gen_ai.choice", {"message": "hi", "finish_reason": "interrupt"})]},
+        {"events": [HI, ("gen_ai.client.inference.operation.details", {"gen_ai.output.messages": LAST})]},
+        {"events": [HI], "attributes": {"gen_ai.output.messages": LAST}},
+    ],
+    ids=["choice", "details", "attribute"],
+)
+def test_an_agent_of_strands_for_javascript_that_waits_for_a_human(scope: str, told: dict[str, Any]) -> None:
+    run = run_of(
+        in_javascript(agent_span("travel", lasting=100, **told), scope),
+        model_in_javascript(scope, 5, HI, answer=[ASKED]),
+    )
+    assert (called(run), doubts(run)) == (["(pay)"], ["other_traces"])
+
+
+@SCOPES
+@pytest.mark.parametrize("ran", [True, False])
+def test_an_agent_of_strands_for_javascript_that_goes_on(scope: str, ran: bool) -> None:
+    content = [{"json": {"paid": 1}}] if ran else [{"text": "CONFIRMATION_FAILED: ok?"}]
+    told = {"toolUseId": "call_cas1", "status": "success" if ran else "error", "content": content}
+    messages = [HI, told_by_strands("assistant", SAID), told_by_strands("tool", {"toolResult": told})]
+    paid = tool_span("pay", {"amount": 1}, 2, 1, call_id="call_cas1", attributes={"gen_ai.tool.status": "success"})
+    run = run_of(
+        agent_in_javascript(scope, ENDED),
+        *([in_javascript(paid, scope)] if ran else []),
+        model_in_javascript(scope, 20, *messages, answer=[{"text": "x"}]),
+    )
+    assert (called(run), doubts(run)) == (["pay"] if ran else [], ["other_traces"])
