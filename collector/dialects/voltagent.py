@@ -11,10 +11,12 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import context_span_of, genai_span_of, set_input
+from collector.model.from_span import MAX_EVENTS, context_span_of, genai_span_of, set_input
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
-from collector.payloads.values import first_name, name_of
+from collector.payloads.refusals import Refusal, may_be_blocked
+from collector.payloads.tool_results import is_of_start_hook
+from collector.payloads.values import MAX_NAME, first_name, name_of
 
 NAME: Final = "voltagent"
 
@@ -29,6 +31,7 @@ _MEMORY_OPERATION: Final = "memory.operation"
 _INPUT: Final = "input"
 _OUTPUT: Final = "output"
 _CONVERSATION: Final = "conversation.id"
+_STACK_TRACE: Final = "exception.stacktrace"
 _ISSUES: Final = re.compile(r"(?:Output validation failed: )?\[")
 """Begins what Zod says of a result, or a tool of what it read: arguments are checked before a span begins (2.x)."""
 
@@ -55,6 +58,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(get(_CONVERSATION))
     if _ISSUES.match(span.status_message):
         genai_span.refusal = None
+    elif genai_span.refusal is None and may_be_blocked(span.status_message):
+        genai_span.refusal = Refusal(is_sure=False)  # a hook ends the span of a call that it stops as a tool that fails
     return genai_span
 
 
@@ -70,7 +75,19 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_CONVERSATION)))
     genai_span.name = first_name(span.attributes, _AGENT_NAMES)
     genai_span.note(traced_calls="all")
+    if genai_span.status == "error":
+        genai_span.refusal = _denial(span) or genai_span.refusal
     return genai_span
+
+
+def _denial(span: Span) -> Refusal | None:
+    """Returns that a hook denied a call (``ToolDeniedError``), which ended the run: the call's own span does not tell."""
+    for event in span.events[:MAX_EVENTS]:
+        stack = event.attributes.get(_STACK_TRACE)
+        tool = stack[:MAX_NAME].partition(":")[0] if type(stack) is str else None
+        if tool and is_of_start_hook(stack, tool):
+            return Refusal(tool)
+    return None
 
 
 DIALECT: Final[Dialect] = Dialect(
@@ -80,6 +97,7 @@ DIALECT: Final[Dialect] = Dialect(
     markers=(b"entity.type",),
     attributes=frozenset({
         _TYPE, _ENTITY, *_AGENT_NAMES, _TOOL_NAME, _CALL_ID, _MEMORY_OPERATION, _INPUT, _CONVERSATION, semconv.ERROR_TYPE,
+        _STACK_TRACE,
     }),
     output_attributes=(_OUTPUT,),
 )  # fmt: skip

@@ -118,6 +118,12 @@ _HINTS: Final = re2.compile("|".join(map(re2.escape, (
 for one after the other took a third of the time of a trace that has its messages."""
 
 
+_VOLTAGENT_TOOL: Final = "toolName"
+_START_HOOKS: Final = "    at runToolStartHooks ("
+MAX_STACK: Final = 10_000
+"""How much of a stack is searched: it has ten lines, and what was thrown comes first."""
+
+
 def is_mcp_failure(result: object) -> bool:
     """Whether a result is the whole answer of an MCP server whose tool failed: its client may hand it on as it came.
 
@@ -130,6 +136,15 @@ def is_mcp_failure(result: object) -> bool:
         return False
     is_answer = value.get("isError") is True and isinstance(value.get("content"), (list, tuple))
     return is_answer or ("serverLabel" in value and value.get("type") == "call" and bool(value.get("error")))
+
+
+def is_of_start_hook(stack: object, tool_name: object) -> bool:
+    """Whether a hook of VoltAgent threw what stopped a call of this tool before it ran: the stack of what a tool threw tells
+    of none, unless it handed on what stopped a call inside, which has the name of that tool."""
+    if type(stack) is not str or _START_HOOKS not in stack[:MAX_STACK]:
+        return False
+    thrown = stack[:MAX_STACK].partition(":")[0]
+    return thrown == tool_name or thrown.endswith("Error")
 
 
 def is_denial(result: object) -> bool:
@@ -172,6 +187,8 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
             if value.get("type") == "execution-denied":  # Vercel AI SDK
                 return ToolResult(call_id, True, Refusal())
             if _is_of_human(value.get("additional_kwargs")):
+                return ToolResult(call_id, True, Refusal())
+            if value.get("error") is True and is_of_start_hook(value.get("stack"), value.get(_VOLTAGENT_TOOL)):
                 return ToolResult(call_id, True, Refusal())
             if is_denial(value):
                 return ToolResult(call_id, True, Refusal(is_sure=False, is_of_approval=True))

@@ -12,6 +12,7 @@ from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, by_start, clock_of, is_broken, is_of_parser
 from scorers.trajectory import Status
 
+_VOLTAGENT: Final = "voltagent"
 _UNTOLD: Final = ("told", "begun", "words")
 """What is noted of a span that does not say whether the call failed."""
 
@@ -65,6 +66,19 @@ def doubt_unparsed(calls: Iterable[DraftCall]) -> None:
         is_untold = call.arguments is None and call.arguments_text is None and call.doubt is None
         if call.status == "error" and is_untold and call.executed and is_of_parser(call.error_type):
             call.doubt_execution("a parser of JSON failed, perhaps on its arguments, which were not recorded")
+
+
+def refuse_with_run(calls: Iterable[DraftCall], anchor: GenAISpan | None) -> None:
+    """Decide that the call did not run with whose denial a run of VoltAgent ended: its span is that of one that failed."""
+    if anchor is None or anchor.dialect != _VOLTAGENT or anchor.refusal is None or anchor.refusal.tool is None:
+        return
+    failed = [call for call in calls if call.status == "error" and call.executed]
+    failed = [call for call in failed if refuses(anchor.refusal, call.name) == "yes"]
+    for call in failed:
+        if len(failed) == 1:
+            call.executed, call.doubt = False, None
+        else:
+            call.doubt_execution("one of the calls of its tool was denied, and the others failed")
 
 
 def _are_silent(spans: Sequence[GenAISpan]) -> bool:

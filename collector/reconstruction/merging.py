@@ -32,7 +32,7 @@ from collector.reconstruction.earlier_calls import (
     waited,
     was_told_of_earlier,
 )
-from collector.reconstruction.executions import doubt_unparsed, merged_execution
+from collector.reconstruction.executions import doubt_unparsed, merged_execution, refuse_with_run
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, assign_responses, match
 from collector.reconstruction.requested_calls import (
@@ -79,6 +79,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     accept_repeated(calls)
     doubt_corrected(calls)
     doubt_unparsed(calls)
+    refuse_with_run(calls, run.anchor)
     doubt_of_other_names(run, calls)
     doubt_beside_agents(run, calls)
     return calls

@@ -115,3 +115,67 @@ def test_a_run_whose_memory_tells_no_more_than_its_spans_is_in_no_doubt() -> Non
         remembered(3, paid), remembered(4, paid, {"type": "text", "text": "Done."}),
     )  # fmt: skip
     assert (called(run), doubts(run)) == (["pay"], [])
+
+
+STOPPED = """%s
+    at Object.onToolStart (file:///app/agent.mjs:36:158)
+    at runToolStartHooks (/app/node_modules/@voltagent/core/dist/index.js:35466:34)
+    at process.processTicksAndRejections (node:internal/process/task_queues:95:5)
+    at async /app/node_modules/@voltagent/core/dist/index.js:35635:11"""
+THREW = """%s
+    at Object.execute (file:///app/agent.mjs:20:12)
+    at async /app/node_modules/@voltagent/core/dist/index.js:35639:24"""
+
+
+def failed(message: str, number: int = 2, **more: Any) -> Span:
+    attributes = {"entity.type": "agent", "entity.name": "Travel", **TOOL, "error.type": "VoltAgentError", **more}
+    name = f"tool.execution:{attributes['tool.name']}"
+    return span(name, number, 1, lasting=50, status=2, message=message, scope="@voltagent/core", attributes=attributes)
+
+
+@pytest.mark.parametrize(
+    ("stack", "thrown", "found"),
+    [
+        (STOPPED % "Error: hook says no", "Error", ["(pay)"]),
+        (STOPPED % "pay: not for you", "pay", ["(pay)"]),
+        (THREW % "Error: card declined", "Error", ["pay"]),
+        (STOPPED % "lookup: not for you", "lookup", ["pay"]),  # of a call of the agent that the tool asked
+    ],
+)
+def test_a_stack_tells_that_a_hook_stopped_a_call(stack: str, thrown: str, found: list[str]) -> None:
+    words = stack.partition("\n")[0].partition(": ")[2]
+    told = {"error": True, "name": thrown, "message": words, "stack": stack, "toolCallId": "c1", "toolName": "pay"}
+    part = shown("pay", "c1", output={"type": "json", "value": told})
+    run = run_of(volt("Travel", 1, 0, input="pay order 7"), failed(words), remembered(3, part))
+    assert (called(run), doubts(run)) == (found, [])
+
+
+@pytest.mark.parametrize(
+    ("stack", "others", "found", "expected"),
+    [
+        (STOPPED % "pay: not for you", [], ["(pay)"], []),
+        (STOPPED % "lookup: not for you", [], ["pay"], []),  # of a call of the agent that the tool asked
+        (THREW % "pay: not for you", [], ["pay"], []),  # by the tool itself
+        (
+            STOPPED % "pay: not for you",
+            [failed("Card declined", 3, **{"tool.call.id": "c2"})],
+            ["pay", "pay"],
+            ["uncertain_execution", "uncertain_execution"],
+        ),
+    ],
+)
+def test_a_run_that_a_hook_ended_tells_which_call_did_not_run(
+    stack: str, others: list[Span], found: list[str], expected: list[str]
+) -> None:
+    raised = {"exception.type": "TOOL_FORBIDDEN", "exception.message": "not for you", "exception.stacktrace": stack}
+    agent = span(
+        "Travel", 1, 0, lasting=200, status=2, message="not for you", scope="@voltagent/core",
+        attributes={"entity.type": "agent", "entity.name": "Travel", "input": "pay"}, events=[("exception", raised)],
+    )  # fmt: skip
+    run = run_of(agent, failed("not for you"), *others)
+    assert (called(run), [one for one in doubts(run) if one != "uncertain_order"]) == (found, expected)
+
+
+def test_words_of_a_hook_leave_open_whether_the_call_ran() -> None:
+    run = run_of(volt("Travel", 1, 0, input="pay"), failed("This payment was blocked by policy"))
+    assert (called(run), doubts(run)) == (["pay"], ["uncertain_execution"])
