@@ -14,7 +14,7 @@ from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import is_answered, is_approval, resumes_run
 from collector.reconstruction.drafts import GATEWAYS, RunSpans, by_start
-from collector.reconstruction.known_calls import KnownCalls, begins_with_results
+from collector.reconstruction.known_calls import SCOPES_OF_AI_SDK, KnownCalls, begins_with_results
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 
 _PYDANTIC_AI: Final = "pydantic-ai"
@@ -148,8 +148,11 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     agent began with the answers for which it waited in an earlier trace.
     """
     anchor = run.anchor
-    if anchor is not None and run.models and run.parent is None and anchor.scope in _SCOPES_THAT_WAIT:
-        return not _is_fresh(anchor) and _begins_with_answers(run, anchor) and not known.has_waiting_before(anchor)
+    if anchor is not None and run.models and run.parent is None:
+        if anchor.scope in _SCOPES_THAT_WAIT:
+            return not _is_fresh(anchor) and _begins_with_answers(run, anchor) and not known.has_waiting_before(anchor)
+        if anchor.scope in SCOPES_OF_AI_SDK and _begins_with_call(run):
+            return not known.has_waiting_before(anchor)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
     model = run.models[0]
@@ -161,9 +164,14 @@ def _begins_with_answers(run: RunSpans, anchor: GenAISpan) -> bool:
     approved."""
     if _are_told_first(anchor, run.models):
         return True
-    began = min([model.start_ns for model in run.models])
+    return _begins_with_call(run)
+
+
+def _begins_with_call(run: RunSpans) -> bool:
+    """Whether a run of whose messages nothing was captured began with a call, and then asked a model."""
     if any(model.history is not None or _was_only_asked(model) for model in run.models):
         return False
+    began = min([model.start_ns for model in run.models])
     return any(spans[0].start_ns < began for spans in run.executions)
 
 

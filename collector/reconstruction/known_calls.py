@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
@@ -14,6 +14,9 @@ from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start, clock_of
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall, requested_calls
+
+SCOPES_OF_AI_SDK: Final = ("ai", "gen_ai")
+"""Of Vercel's AI SDK, which begins with the calls that a human approved. Of a run that ends to wait nothing says so."""
 
 
 class CallIds:
@@ -138,7 +141,7 @@ def _is_after(known: _Known, told: RequestedCall) -> bool:
 
 
 class _AgentTimes:
-    """When the runs of one agent began, and when those of them that wait for an answer ended; sorted, in ns."""
+    """When the runs of one agent began, and when those of them that may wait for an answer ended; sorted, in ns."""
 
     def __init__(self) -> None:
         self.starts: list[int] = []
@@ -147,8 +150,13 @@ class _AgentTimes:
     def add(self, anchor: GenAISpan) -> None:
         """Add a run."""
         insort(self.starts, anchor.start_ns)
-        if anchor.call_id is not None:
+        if _may_wait(anchor):
             insort(self.ends_of_waiting, anchor.end_ns)
+
+
+def _may_wait(anchor: GenAISpan) -> bool:
+    """Whether a run may have ended to wait for an answer."""
+    return anchor.call_id is not None or anchor.scope in SCOPES_OF_AI_SDK
 
 
 class KnownCalls:
@@ -232,9 +240,9 @@ class KnownCalls:
         return later > (anchor.start_ns >= anchor.end_ns)
 
     def has_waiting_before(self, anchor: GenAISpan) -> bool:
-        """Whether another run of its agent, which waits for an answer, had ended when this one of the trace's began."""
+        """Whether another run of its agent, which may wait for an answer, had ended when this one of the trace's began."""
         earlier = bisect_right(self._times_of(anchor).ends_of_waiting, anchor.start_ns)
-        return earlier > (anchor.call_id is not None and anchor.end_ns <= anchor.start_ns)
+        return earlier > (_may_wait(anchor) and anchor.end_ns <= anchor.start_ns)
 
     def _times_of(self, anchor: GenAISpan) -> _AgentTimes:
         if self._agents is None:  # one pass over all runs, and not one for each that asks

@@ -296,3 +296,42 @@ def test_what_a_tool_that_openai_ran_was_given_is_not_recorded_before_7(call_id:
     answer = {"ai.response.toolCalls": calls, "ai.response.finishReason": "stop"}
     run = run_of(ai("ai.generateText", 1, lasting=50), ai("ai.generateText.doGenerate", 2, 1, 1, 10, attributes=answer))
     assert [call.arguments for call in run.trajectory.calls] == [arguments]
+
+
+def without_content(version: int, number: int, at: float) -> list[Span]:
+    """A run whose call a human has approved, as the SDK writes it without inputs and outputs."""
+    if version == 6:
+        call = {"ai.toolCall.name": "pay", "ai.toolCall.id": "call_zr", "ai.telemetry.functionId": "travel"}
+        ended = {"ai.response.finishReason": "stop", "ai.telemetry.functionId": "travel"}
+        return [
+            ai("ai.generateText", number, 9, at, 30, attributes=ended),
+            ai("ai.toolCall", number + 1, number, at + 1, 5, attributes=call),
+            ai("ai.generateText.doGenerate", number + 2, number, at + 8, 10, attributes=ended),
+        ]
+    asked = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.response.finish_reasons": ["stop"],
+    }
+    agent = {**asked, "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "travel"}
+    call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "call_zr"}
+    return [
+        span("invoke_agent main", number, 9, at, 30, attributes=agent, scope="gen_ai"),
+        span("execute_tool pay", number + 1, number, at + 1, 5, attributes=call, scope="gen_ai"),
+        span("chat main", number + 2, number, at + 8, 10, attributes=asked, scope="gen_ai"),
+    ]
+
+
+@pytest.mark.parametrize("version", [6, 7])
+def test_without_content_a_run_that_begins_with_a_call_began_in_another_trace(version: int) -> None:
+    request = span("POST /chat", 9, 0, 0, 100, attributes={"http.route": "/chat"})
+    [run] = runs_of(request, *without_content(version, 1, 50))
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
+@pytest.mark.parametrize("version", [6, 7])
+def test_without_content_a_run_that_goes_on_in_its_trace_began_there(version: int) -> None:
+    request = span("POST /chat", 9, 0, 0, 100, attributes={"http.route": "/chat"})
+    waits, _, asks = without_content(version, 11, 5)
+    runs = runs_of(request, waits, asks, *without_content(version, 1, 50))
+    assert [(called(run), doubts(run)) for run in runs] == [([], []), (["pay"], [])]
