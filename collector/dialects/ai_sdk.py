@@ -31,7 +31,13 @@ _RESPONSE_ID: Final = "ai.response.id"
 # The second until version 3.4. OpenLLMetry moves what the SDK wrote to the conventions' names.
 _RESPONSE_CALLS: Final = ("ai.response.toolCalls", "ai.result.toolCalls", semconv.OUTPUT_MESSAGES)
 
-_AGENTS: Final = frozenset({"ai.generateText", "ai.streamText"})
+_MODEL_IDS: Final = ("ai.model.id", "gen_ai.request.model")
+"""On the span of a run, but for that of Workflow's ``DurableAgent`` (@workflow/ai 5.0): there the span of a call that failed
+ends well, and lacks a result."""
+_DURABLE: Final = ('{"type":"text",', '{"type":"json",')
+"""How what a tool returned begins there: of one that failed nothing is recorded."""
+_STREAM: Final = "ai.streamText"
+_AGENTS: Final = frozenset({"ai.generateText", _STREAM})
 _MODELS: Final = (".doGenerate", ".doStream")
 
 
@@ -46,7 +52,7 @@ def read_span(span: Span) -> GenAISpan | None:
     if type(operation) is not str:
         return None
     if operation in _AGENTS:
-        return _read_agent(span)
+        return _read_agent(span, operation)
     return _read_model(span) if operation.endswith(_MODELS) else IGNORED
 
 
@@ -60,16 +66,20 @@ def _read_tool(span: Span) -> GenAISpan:
     result = get(_TOOL_RESULT)
     if result is None and genai_span.arguments is not None:
         doubt_outcome(genai_span)  # a stream that was aborted ends the spans of its calls well
+    if type(result) is str and genai_span.status == "unset" and result.startswith(_DURABLE):
+        genai_span.status = "ok"
     if is_mcp_failure(result):  # to the SDK its client's call of the server went well
         genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
     return genai_span
 
 
-def _read_agent(span: Span) -> GenAISpan:
+def _read_agent(span: Span, operation: str) -> GenAISpan:
     get = span.attributes.get
     conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_PROMPT, get(semconv.INPUT_MESSAGES)), conversation_id)
     genai_span.note(traced_calls="all")
+    if operation == _STREAM and all(key not in span.attributes for key in _MODEL_IDS):
+        genai_span.note(outcome="lossy")
     genai_span.name = name_of(get(_FUNCTION))
     return genai_span
 
@@ -90,7 +100,7 @@ DIALECT: Final[Dialect] = Dialect(
     markers=(b"ai.operationId", b"ai.result."),
     attributes=frozenset({
         _FUNCTION, _TOOL_NAME, _TOOL_ID, _TOOL_ARGUMENTS, _TOOL_RESULT, _PROMPT, _PROMPT_MESSAGES, _RESPONSE_ID,
-        *_RESPONSE_CALLS, semconv.INPUT_MESSAGES, semconv.ERROR_TYPE,
+        *_RESPONSE_CALLS, *_MODEL_IDS, semconv.INPUT_MESSAGES, semconv.ERROR_TYPE,
     }),
     prefixes=(_METADATA_PREFIX,),
     output_attributes=("ai.response.text", "ai.result.text"),

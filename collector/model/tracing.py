@@ -17,7 +17,7 @@ TOOL   told       another span or messages tell whether it failed; of AGENT, ano
        text       nothing but its result says that it failed: a text, where the framework converts results to JSON, as a tool
                   may itself, or that it was cancelled, as a function in a thread cannot be
        converted  its result was converted to JSON
-MODEL  lossy      its messages leave out which results are failures
+MODEL  lossy      its messages leave out which results are failures; of AGENT, the spans of calls inside
        hooked     a result may be that of a hook, which answers in place of a tool, in whatever words; of AGENT and OTHER
                   likewise, of all results inside
 """

@@ -181,6 +181,9 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
     # The usual case needs none of the tests of `_named`.
     executions = run.executions if all(map(_is_usual, run.executions)) else _named(run)
     calls = [merged_execution(spans) for spans in executions]
+    if run.anchor is not None and run.anchor.tracing.outcome == "lossy":
+        for call in calls:
+            call.is_silent |= call.status == "unset"
     _accept_texts(run, calls)
     _doubt_waiting(calls)
     for disputed in run.disputed:

@@ -335,3 +335,27 @@ def test_without_content_a_run_that_goes_on_in_its_trace_began_there(version: in
     waits, _, asks = without_content(version, 11, 5)
     runs = runs_of(request, waits, asks, *without_content(version, 1, 50))
     assert [(called(run), doubts(run)) for run in runs] == [([], []), (["pay"], [])]
+
+
+@pytest.mark.parametrize(
+    ("of_sdk", "result", "expected"),
+    [
+        ({}, None, ["unobserved_results"]),  # a call that failed has the same span
+        ({}, '{"type":"json","value":{"error":"not found"}}', []),
+        ({"ai.model.id": "main", "ai.settings.maxRetries": 0}, None, []),
+    ],
+)
+def test_a_durable_agent_ends_the_span_of_a_call_that_failed_well(
+    of_sdk: dict[str, Any], result: str | None, expected: list[str]
+) -> None:
+    asked = {"ai.model.id": "main", "ai.response.finishReason": "tool-calls"}
+    call = {"ai.toolCall.name": "pay", "ai.toolCall.id": "call_4z"}
+    if result is not None:
+        call |= {"ai.toolCall.args": '{"amount":500}', "ai.toolCall.result": result}
+    run = run_of(
+        ai("ai.streamText", 1, 0, 0, 50, attributes={"ai.response.finishReason": "stop", **of_sdk}),
+        ai("ai.streamText.doStream", 2, 1, 1, 10, attributes=asked),
+        ai("ai.toolCall", 3, 1, 15, 5, attributes=call),
+        ai("ai.streamText.doStream", 4, 1, 25, 10, attributes={**asked, "ai.response.finishReason": "stop"}),
+    )
+    assert (called(run), doubts(run)) == (["pay"], expected)
