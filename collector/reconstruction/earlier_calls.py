@@ -151,7 +151,7 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     if anchor is not None and run.models and run.parent is None:
         if anchor.scope in _SCOPES_THAT_WAIT:
             return not _is_fresh(anchor) and _begins_with_answers(run, anchor) and not known.has_waiting_before(anchor)
-        if anchor.scope in SCOPES_OF_AI_SDK and _begins_with_call(run):
+        if anchor.scope in SCOPES_OF_AI_SDK and _begins_with_call(run, anchor):
             return not known.has_waiting_before(anchor)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
@@ -164,15 +164,17 @@ def _begins_with_answers(run: RunSpans, anchor: GenAISpan) -> bool:
     approved."""
     if _are_told_first(anchor, run.models):
         return True
-    return _begins_with_call(run)
+    return _begins_with_call(run, anchor)
 
 
-def _begins_with_call(run: RunSpans) -> bool:
-    """Whether a run of whose messages nothing was captured began with a call, and then asked a model."""
+def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:
+    """Whether a run of whose messages nothing was captured began with a call, and then asked a model. By the clock of a host
+    that has the call begin before its agent, it may have begun at any time.
+    """
     if any(model.history is not None or _was_only_asked(model) for model in run.models):
         return False
     began = min([model.start_ns for model in run.models])
-    return any(spans[0].start_ns < began for spans in run.executions)
+    return any(anchor.start_ns <= spans[0].start_ns < began for spans in run.executions)
 
 
 def _was_only_asked(model: GenAISpan) -> bool:

@@ -325,6 +325,21 @@ def test_a_request_that_the_clock_does_not_show_to_be_the_first_tells_of_no_othe
     assert (called(run), doubts(run)) == (["get"], [])
 
 
+@pytest.mark.parametrize(("begun", "spoken", "expected"), [(1, "", ["other_traces"]), (-9, "", []), (1, "go", [])])
+def test_a_call_before_all_requests_that_tell_nothing_was_approved_in_another_trace(
+    begun: float, spoken: str, expected: list[str]
+) -> None:
+    # With event_mode "logs" messages are log records; a tool on another host may have a clock that is behind.
+    request = {"gen_ai.operation.name": "chat", "gen_ai.system": "function"}
+    run = run_of(
+        pai("agent run", 1, 0, 0, 50, attributes={"agent_name": "trip", "final_result": "done"}),
+        pai("running tool", 2, 1, begun, 1, attributes={"gen_ai.tool.name": "get", "gen_ai.tool.call.id": "c1"}),
+        pai("chat gpt-4o", 3, 1, 5, attributes=request),
+        *([log("", 3, {"role": "user", "content": spoken}, {"event.name": "gen_ai.user.message"})] if spoken else []),
+    )
+    assert (called(run), doubts(run)) == (["get"], expected)
+
+
 def test_a_run_that_waits_may_go_on_in_its_trace() -> None:
     waiting = run_that_waits('{"calls":[],"approvals":[' + deferred("c2", "pay") + '],"metadata":{},"_kinds":{}}')
     paid = pai("execute_tool pay", 13, 11, 105, attributes={**NAMED, "gen_ai.tool.call.id": "c2"})
