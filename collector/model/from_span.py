@@ -12,7 +12,7 @@ from collector.payloads.messages import may_contain_tool_calls, tool_call_parts
 from collector.payloads.offered_tools import fits_of
 from collector.payloads.refusals import UNTOLD, Refusal, find_refusal, is_interrupt
 from collector.payloads.response import is_blank
-from collector.payloads.text_calls import requests_action
+from collector.payloads.text_calls import is_step, requests_action
 from collector.payloads.tool_results import newest_tool_results, tool_result
 from collector.payloads.user_input import newest_user_input
 from collector.payloads.values import MAX_TEXT, name_of
@@ -140,6 +140,8 @@ def model_span_of(span: Span, dialect: str, output: object, messages: object) ->
     # One that requests an action in words has finished for its provider, and not for the agent.
     if output is not None and (requests_action(output) or (not genai_span.finish and is_blank(output))):
         genai_span.finish = "tool_calls"
+    if output is not None and not span.parent_span_id and is_step(output):
+        genai_span.note(extent="step")
     set_output(genai_span, output)
     set_input(genai_span, messages)
     return genai_span

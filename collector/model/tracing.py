@@ -34,7 +34,7 @@ MODEL  guessed  only its answer says that it is a request
 """
 Extent = Literal[
     "", "apart", "resumed", "fresh", "served", "nested", "asks", "starts", "memory", "loop", "part", "turns", "some",
-    "automatic", "around", "unsaid",
+    "automatic", "around", "unsaid", "step",
 ]  # fmt: skip
 """How much of a run, of a call or of requests it covers.
 
@@ -53,6 +53,7 @@ MODEL  memory   it is no request, but stores the conversation so far, or holds a
        automatic  an answer may lack calls unless the application makes them: its client may make them, and ask again inside
        nested   it offered tools. If it asked for calls, it may hold the request that tells their results; else that is
                 beside it, as are the calls, and in a trace of its own where no span is around all of them
+       step     it begins its trace, and the framework asks again, in another: what came of the call, or for another answer
        unsaid   no answer holds the calls that it asks for: inputs tell of them one by one, also of those of one answer
        around   it lasts until the calls have ended that its answer asked for, and no others are inside
 """

@@ -14,7 +14,7 @@ from typing import Any, Final
 from collector.payloads.reprs import may_be_objects, parse_message
 from collector.payloads.roles import MODEL_ROLES, OTHER_ROLES, plain_role
 from collector.payloads.stand_ins import refused_tool
-from collector.payloads.text_calls import ACTION_INPUT, parse_call
+from collector.payloads.text_calls import ACTION_INPUT, NEXT_TOOL, call_of_step, parse_call
 from collector.payloads.values import first_value, name_of, parse_any
 
 MAX_NODES: Final = 20_000
@@ -172,7 +172,8 @@ def tool_call_parts(output: object, answers: list[Mapping[Any, Any]] | None = No
             break
         node, listed, depth = stack.pop()
         if isinstance(node, Mapping):
-            call = call_in(node, listed)
+            step = call_of_step(node) if NEXT_TOOL in node else None
+            call = call_in(step or node, listed)
             if call is None:
                 stack += _nested(node, depth, answers)
             elif call.id is None or call.id not in seen:

@@ -1,6 +1,7 @@
 """Tool calls in the words of a message: protocols of frameworks that ask a model for text instead of calls.
 
-DSPy (2.6 to 3) frames each field of an answer (``[[ ## next_tool_name ## ]]``) and repeats the calls so far as a trajectory;
+DSPy (2.6 to 3) frames each field of an answer (``[[ ## next_tool_name ## ]]``), or asks for JSON with these keys, and repeats
+the calls so far as a trajectory;
 smolagents (1.2x) tells its model of earlier calls as ``Calling tools:`` with a Python repr. ReAct (CrewAI, LangChain's oldest
 agents) asks for an ``Action:`` with its ``Action Input:``, and tells the result as an ``Observation:``; prompts for Hermes
 and Qwen ask for JSON between tags. Bounded, and never raises.
@@ -16,7 +17,10 @@ from collector.payloads.values import MAX_TEXT, first_value, parse_any
 
 _FIELD: Final = re.compile(r"\[\[ ## (\w{1,64}) ## \]\][ \t]*(?:\n|\Z)")
 _DSPY: Final = "[[ ## "
-_NEXT_TOOL: Final = "next_tool_name"
+NEXT_TOOL: Final = "next_tool_name"
+"""Names the tool in each step that DSPy's ReAct asks for, as a heading, or as a key where its adapter asks for JSON."""
+_CALLS_IN_FIELD: Final = re.compile(r'\{\s{0,8}"tool_calls":')
+"""Begins a field whose type is `ToolCalls` (DSPy 3)."""
 _TRAJECTORY: Final = "[[ ## tool_name_0 ## ]]"
 _FINISH: Final = "finish"
 """The tool by which DSPy's model ends the run: it does nothing."""
@@ -97,8 +101,23 @@ def parse_call(text: str) -> Any:
     if not text.startswith(_DSPY):
         return None if _FINAL_ANSWER in text or (action := _action(text)) is None else action[0]
     fields = _fields(text)
-    name = fields.get(_NEXT_TOOL, "")
-    return None if not name or name == _FINISH else _call(name, fields.get("next_tool_args"))
+    if NEXT_TOOL in fields:
+        return call_of_step(fields)
+    return next((parse_any(value) for value in fields.values() if _CALLS_IN_FIELD.match(value)), None)
+
+
+def call_of_step(fields: Mapping[Any, Any]) -> Mapping[str, Any] | None:
+    """Returns the call for which a step of DSPy's ReAct asks, as a part of a message; None if it ends the run."""
+    name = fields.get(NEXT_TOOL)
+    return _call(name, fields.get("next_tool_args")) if isinstance(name, str) and name not in ("", _FINISH) else None
+
+
+def is_step(output: object) -> bool:
+    """Whether a model's output is a step of DSPy's ReAct, which asks for another, and then for the answer."""
+    try:
+        return NEXT_TOOL in (output if type(output) is str else repr(output))
+    except RecursionError:
+        return False
 
 
 def parse_action(text: str) -> list[Mapping[str, Any]]:

@@ -23,6 +23,7 @@ from collector.reconstruction.weighing import NOT_TAKEN, Shown, weigh
 _OPEN_ANSWERS: Final = {
     "part": "of the answer that holds it a part was received, and nothing of what came of that",
     "turns": "the client calls functions itself, and may have left this one when it had reached its limit",
+    "step": "the framework may not have taken the answer, and what it asked for then is in another trace",
 }
 """Of requests that tell of no results: why a call of the answer may not have run."""
 

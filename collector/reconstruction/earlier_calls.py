@@ -218,10 +218,11 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
         return False
     model = run.models[0]
     # Spring AI's, of a model without a client: calls and further requests are beside it, and what it was told is unknown.
-    is_of_spring = model.tracing.extent == "nested"
+    # DSPy's, seen by its client alone: those that follow tell.
+    is_known_part = model.tracing.extent in ("nested", "step")
     is_of_gateway = model.scope in GATEWAYS
-    if not requested and not is_of_spring and (model.has_output or not is_of_gateway):
+    if not requested and not is_known_part and (model.has_output or not is_of_gateway):
         return False
     # One that names neither may be all there is: a program that asks a model once which tool to use.
-    is_part = is_of_spring or is_of_gateway or model.agent is not None or model.conversation_id is not None
+    is_part = is_known_part or is_of_gateway or model.agent is not None or model.conversation_id is not None
     return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"

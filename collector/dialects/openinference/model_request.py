@@ -23,7 +23,7 @@ from collector.payloads import langchain
 from collector.payloads.flattened_attributes import flattened_calls, flattened_messages
 from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
 from collector.payloads.offered_tools import names_tool_to_call
-from collector.payloads.text_calls import requests_action
+from collector.payloads.text_calls import NEXT_TOOL, requests_action
 from collector.payloads.values import MAX_TEXT, find_text, name_of, parse_any
 
 _ANSWER: Final = "llm.output_messages."
@@ -46,7 +46,7 @@ _BY_PROVIDER: Final = re.compile(r'"type": ?"(?:(?:server|mcp)_tool_use|\w{1,40}
 _RESPONSE: Final = re.compile(r'"object": ?"response"')
 _RUN_BY_OPENAI: Final = re.compile(r'"type": ?"(?:mcp|web_search|file_search|code_interpreter|image_generation)_call"')
 """Likewise in an answer of the Responses API; attributes name the search of the web after its type, and leave out others."""
-_CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
+_CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', NEXT_TOOL)
 """In outputs that hold calls in the framework's own form alone: Mastra 0.x, DSPy."""
 _CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")
 """NeMo Agent Toolkit, before the repr of an answer's calls. It loses later requests, so what came of them is not known."""

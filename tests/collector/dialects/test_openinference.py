@@ -944,6 +944,7 @@ def test_a_call_that_crewai_did_not_let_run(told: str) -> None:
     [
         '{"text":"","toolCalls":[{"toolCallId":"c1","toolName":"pay","args":{"n":1}}]}',
         json.dumps(['[[ ## next_tool_name ## ]]\npay\n\n[[ ## next_tool_args ## ]]\n{"n": 1}']),
+        json.dumps(['{"next_thought": "t", "next_tool_name": "pay", "next_tool_args": {"n": 1}}']),
     ],
 )
 def test_a_request_in_the_frameworks_own_form_is_read(output: str) -> None:

@@ -409,3 +409,27 @@ def test_what_came_of_a_call_of_agno_is_not_told_by_its_span() -> None:
     )
     assert (called(run), run.trajectory.calls[0].status) == (["pay"], "unset")
     assert doubts(run) == ["unobserved_results"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ('[[ ## next_tool_name ## ]]\npay\n\n[[ ## next_tool_args ## ]]\n{"n": 1}\n\n[[ ## completed ## ]]', ["pay"]),
+        ('{"next_thought": "t", "next_tool_name": "pay", "next_tool_args": {"n": 1}}', ["pay"]),
+        ('{"next_thought": "t", "next_tool_name": "finish", "next_tool_args": {}}', []),
+    ],
+)
+def test_a_step_of_dspy_in_a_trace_of_its_own_is_a_part_of_a_run(answer: str, expected: list[str]) -> None:
+    """OpenLIT sees LiteLLM's requests, and neither DSPy's agent nor its tools. What names no tool of it is asked for anew."""
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": answer}], "finish_reason": "stop"}]
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "litellm",
+        "gen_ai.response.finish_reasons": ["stop"],
+        "gen_ai.output.messages": json.dumps(said),
+    }
+    spans = [span("chat openai/gpt-4o", 1, scope="openlit.instrumentation.litellm", status=1, attributes=attributes)]
+    run = run_of(*spans)
+    assert [call.name for call in run.trajectory.calls] == expected
+    uncertain = ["uncertain_execution", "unobserved_results"] if expected else []
+    assert doubts(run) == ["other_traces", *uncertain]
