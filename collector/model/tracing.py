@@ -13,7 +13,8 @@ TOOL   told       another span or messages tell whether it failed; of AGENT, ano
        begun      likewise: its span ended before it did, and all that it did is elsewhere
        words      likewise, and the model is told the bare words of what it raised: what reads like no failure may be one
        asked      it was asked for, and holds no result as one that ran does
-       open       it holds no result, and it waits if the agent's span does not say that the run ended
+       open       it holds no result, and it waits if the agent's span does not say that the run ended; of AGENT, its run
+                  waits when it ends
        text       nothing but its result says that it failed: a text, where the framework converts results to JSON, as a tool
                   may itself, or that it was cancelled, as a function in a thread cannot be
        converted  its result was converted to JSON
@@ -57,6 +58,8 @@ MODEL  memory   it is no request, but stores the conversation so far, or holds a
        unsaid   no answer holds the calls that it asks for: inputs tell of them one by one, also of those of one answer
        around   it lasts until the calls have ended that its answer asked for, and no others are inside
 """
+WAITS: Final = ("told", "open")
+"""Outcomes of an AGENT whose run waits when it ends."""
 MAY_LACK_CALLS: Final = ("some", "automatic")
 """Extents of a MODEL whose answer may lack calls."""
 TracedCalls = Literal["", "all", "tools", "named", "succeeded"]

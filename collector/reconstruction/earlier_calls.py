@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
-from collector.model.tracing import MAY_LACK_CALLS
+from collector.model.tracing import MAY_LACK_CALLS, WAITS
 from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import is_answered, is_approval, resumes_run
@@ -153,6 +153,8 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
             return not _is_fresh(anchor) and _begins_with_answers(run, anchor) and not known.has_waiting_before(anchor)
         if anchor.scope in SCOPES_OF_AI_SDK and _begins_with_call(run, anchor):
             return not known.has_waiting_before(anchor)
+    if anchor is not None and run.parent is None and anchor.tracing.extent == "resumed":
+        return not known.has_waiting_before(anchor)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
     model = run.models[0]
@@ -201,10 +203,10 @@ def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
 
 def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: KnownCalls) -> bool:
     """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them, or one that
-    a gateway saw, which may have; or its agent, of a framework that shows each call, ended well without those that were asked
-    for last: they wait for a human.
+    a gateway saw, which may have; or its agent said that it waits; or, of a framework that shows each call, ended well without
+    those that were asked for last: they wait for a human.
     """
-    if run.anchor is not None and run.anchor.is_pending:
+    if run.anchor is not None and (run.anchor.is_pending or run.anchor.tracing.outcome in WAITS):
         return not goes_on_here(run, known)
     if run.anchor is not None and run.anchor.dialect in _WAITING_WELL and run.anchor.status != "error":
         last = max(run.models, key=by_start)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
+from collector.model.tracing import WAITS
 from collector.payloads.history import calls_in_history
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import Arguments, parse_arguments
@@ -156,7 +157,8 @@ class _AgentTimes:
 
 def _may_wait(anchor: GenAISpan) -> bool:
     """Whether a run may have ended to wait for an answer."""
-    return anchor.call_id is not None or anchor.scope in SCOPES_OF_AI_SDK
+    waits = anchor.call_id is not None or anchor.is_pending or anchor.tracing.outcome in WAITS
+    return waits or anchor.scope in SCOPES_OF_AI_SDK
 
 
 class KnownCalls:

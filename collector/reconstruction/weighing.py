@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from collector.model.genai_span import AGENT, MODEL, GenAISpan
+from collector.model.tracing import WAITS
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus, ToolResult
 from collector.reconstruction.drafts import GATEWAYS, DraftCall, RunSpans, is_broken
@@ -53,9 +54,10 @@ class Shown:
 
 
 def _awaited_turn(run: RunSpans, requests: Iterable[RequestedCall]) -> int | None:
-    call_id = None if run.anchor is None else run.anchor.call_id
-    turns = (request.turn for request in requests if request.id == call_id)
-    return None if call_id is None else max(turns, default=None)
+    anchor = run.anchor
+    if anchor is None or (anchor.call_id is None and anchor.tracing.outcome not in WAITS):
+        return None
+    return max([request.turn for request in requests if anchor.call_id in (None, request.id)], default=None)
 
 
 def _denied(run: RunSpans) -> list[ToolResult]:

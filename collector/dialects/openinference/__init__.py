@@ -117,6 +117,7 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span.note(traced_calls=_TRACED_CALLS.get(genai_span.scope, ""))
     if genai_span.scope == agno.SCOPE:
         agno.note_traced_calls(genai_span, span)
+        agno.note_pause(genai_span, span)
     if genai_span.agent != span.name and type(metadata := span.attributes.get(METADATA)) is str and _NODE in metadata:
         genai_span.note(identity="node")  # called an agent for its name
     if genai_span.name is None:

@@ -17,6 +17,10 @@ _ENDS_FAILED: Final[tuple[int, ...]] = (0, 1, 28)
 """The first release that ends the span of a call which failed: before, there is none."""
 _TELLS_FAILED: Final[tuple[int, ...]] = (0, 1, 9)
 """The first that tells a failure. Before, the span of a call which failed ends well, and has the result `None`."""
+_PAUSED: Final = ("I have tools to execute, but ", "Team run paused.")
+"""Begin what a run returns that waits for a human, or for a tool that the application runs."""
+_EXTERNAL: Final = "external execution"
+"""Is in it where the application runs a tool."""
 _CALLS: Final = '"tool_calls"'
 _MARK: Final = '"tool_call_error"'
 """In the messages of Agno 2: whether a call failed."""
@@ -48,6 +52,13 @@ def note_traced_calls(agent: GenAISpan, span: Span) -> None:
     release = _release(span.scope)
     if not release or release >= _ENDS_FAILED:
         agent.note(traced_calls="all")
+
+
+def note_pause(agent: GenAISpan, span: Span) -> None:
+    """Note of a run that it waits when it ends, if what it returned says so."""
+    returned = span.attributes.get(semconv.OUTPUT_VALUE)
+    if type(returned) is str and returned.startswith(_PAUSED):
+        agent.note(outcome="told" if _EXTERNAL in returned else "open")
 
 
 def calls_in_output(output: object) -> list[dict[str, Any]] | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Scope, Span
-from tests.builders import called, doubts, run_of, span_of_kind
+from tests.builders import called, doubts, run_of, runs_of, span_of_kind
 
 kind = partial(span_of_kind, "openinference.span.kind", scope="openinference.instrumentation.agno", status=1)
 CALLS = [
@@ -101,3 +101,47 @@ def test_a_call_of_which_nothing_was_told_may_have_been_refused() -> None:
         )
     )
     assert (called(run)[:2], doubts(run)) == (["get", "pay"], ["uncertain_execution", "unobserved_results"])
+
+
+def paused(returned: str, parent: int = 0) -> list[Span]:
+    """Agno 3: a human has to confirm a call, or the application runs it, and the run goes on with ``continue_run``."""
+    agent = {"agno.agent": "shop", "agent.name": "shop", "output.value": returned}
+    answer = {"output.value": json.dumps([{"role": "assistant", "tool_calls": CALLS[1:]}])}
+    asked = kind("LLM", "OpenAIChat.invoke", 12, 11, 5, attributes=answer)
+    return of("", kind("AGENT", "shop.run", 11, parent, lasting=50, attributes=agent), asked)
+
+
+def resumed(parent: int = 0) -> list[Span]:
+    agent = {"agno.agent": "shop", "agent.name": "shop", "output.value": "Done."}
+    made = kind("TOOL", "pay", 22, 21, 101, attributes={"tool.name": "pay", "input.value": '{"n": 1}'})
+    last = request(23, 120, [{"role": "user"}, {"role": "assistant", "tool_calls": CALLS[1:]}], DONE)
+    last.parent_span_id = made.parent_span_id
+    return of("", kind("AGENT", "shop.continue_run", 21, parent, 100, 50, attributes=agent), made, last)
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ("I have tools to execute, but I need confirmation.", ["other_traces"]),
+        ("Team run paused. The following require input:\n- shop: pay requires confirmation", ["other_traces"]),
+        (
+            "I have tools to execute, but it needs external execution.",
+            ["other_traces", "uncertain_execution", "unobserved_results"],
+        ),
+        ("I have tools to execute.", []),
+    ],
+)
+def test_a_run_that_is_paused_goes_on_in_another_trace(returned: str, expected: list[str]) -> None:
+    run = run_of(*paused(returned))
+    assert (called(run), doubts(run)) == (["(pay)"], expected)
+
+
+def test_a_run_that_goes_on_began_in_another_trace() -> None:
+    run = run_of(*resumed())
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
+def test_a_run_may_be_paused_and_go_on_in_one_trace() -> None:
+    around = kind("CHAIN", "chat", 1, lasting=200)
+    runs = runs_of(around, *paused("I have tools to execute, but I need confirmation.", 1), *resumed(1))
+    assert [(called(run), doubts(run)) for run in runs] == [(["(pay)"], []), (["pay"], [])]
