@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from collector.dialects.generic.other_spans import is_of_http_or_database
+from collector.dialects.generic.other_spans import is_of_http_or_database, is_of_prefect
 from collector.dialects.generic.tool_call import merged, read_function, read_possible_tool, read_tool
 from collector.model import semconv
 from collector.model.dialect import Dialect
@@ -70,7 +70,7 @@ _OF_ANSWERED: Final = frozenset({"tool_name", "output"})
 
 def read_span(span: Span) -> GenAISpan | None:
     """Returns None if neither attributes nor the name say what the span is."""
-    if is_of_http_or_database(span):
+    if is_of_prefect(span) or is_of_http_or_database(span):
         return None
     # Which of its texts mean what is tried in several ways.
     return parse_once(lambda: _read_span(span))

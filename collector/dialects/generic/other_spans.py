@@ -1,4 +1,4 @@
-"""Spans in the conventions of HTTP and of databases, which are nothing else, whatever words are in their texts."""
+"""Spans in the conventions of HTTP, of databases and of Prefect, which are nothing else, whatever words are in their texts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ _KEYS: Final = (
     "http.", "url.", "server.", "client.", "network.", "net.", "user_agent.", "db.", "error.type", "peer.service", "thread.",
     "otel.",
 )  # fmt: skip
+
+_PREFECT: Final = "prefect"
+"""The scope of Prefect's spans of flows and tasks, and what begins the keys of all that it writes."""
+
+
+def is_of_prefect(span: Span) -> bool:
+    """Whether a span is of a flow or a task of Prefect: of parameters (`tool_name`, `query`) it tells the types alone."""
+    return span.scope.name == _PREFECT and all(key.startswith(_PREFECT) for key in span.attributes)
 
 
 def is_of_http_or_database(span: Span) -> bool:

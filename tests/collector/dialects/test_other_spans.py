@@ -12,7 +12,7 @@ from collector import dialects
 from collector.dialects import generic
 from collector.dialects.generic.other_spans import is_of_http_or_database
 from collector.model.genai_span import IGNORED, Role
-from tests.builders import span
+from tests.builders import called, doubts, run_of, span
 
 WORDS = (
     "tool", "execute_tool", "search", "tools/call", "agent", "llm", "call_", "args.", "chat", "function", "skill", "input",
@@ -72,3 +72,25 @@ def test_a_span_that_tells_of_a_call_is_read(name: str, attributes: dict[str, An
     call = dialects.read_span(read)
     assert call is not None
     assert call.role is Role.TOOL
+
+
+def test_a_task_of_prefect_tells_of_a_call_the_types_of_its_parameters_alone() -> None:
+    """Around the tool of an agent of Pydantic AI: its own span has the call."""
+    task = {
+        "prefect.run.name": "Call Tool: weather-4df",
+        "prefect.run.type": "task",
+        "prefect.run.id": "01a224d4-a121-7469-be1b-eeefc14160d2",
+        "prefect.tags": [],
+        "prefect.run.parameter.tool_name": "str",
+        "prefect.run.parameter.tool_args": "dict",
+        "prefect.run.parameter.ctx": "RunContext",
+        "prefect.run.parameter.tool": "FunctionToolsetTool",
+    }
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "trip", "final_result": "done"}
+    call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather", "gen_ai.tool.call.id": "c1"}
+    run = run_of(
+        span("invoke_agent trip", 1, scope="pydantic-ai", lasting=50, attributes=agent),
+        span("execute_tool weather", 2, 1, 5, 5, scope="pydantic-ai", attributes=call),
+        span("Call Tool: weather-4df", 3, 2, 6, 2, scope="prefect", status=1, attributes=task),
+    )
+    assert (called(run), doubts(run)) == (["weather"], [])
