@@ -41,9 +41,12 @@ _INTERRUPT: Final = re.compile(r"'id': 'v1:(?:before_)?tool_call:([^:']{1,256}):
 _STRANDS_FOR_PYTHON: Final = "strands.telemetry.tracer"
 _FINISH, _WAITS = "finish_reason", "interrupt"
 _WAITS_IN_MESSAGE: Final = ('"finish_reason": "interrupt"}]', '"finish_reason":"interrupt"}]')
-_BEYOND_LIMIT: Final = "ai.koog.agents.core.agent.exception.AIAgentMaxNumberOfIterationsReachedException"
-"""With this an agent of Koog ends before the next node of its graph: in place of the calls of the last answer, if they have
-not begun.
+_BEYOND_LIMIT: Final = (
+    "ai.koog.agents.core.agent.exception.AIAgentMaxNumberOfIterationsReachedException",
+    "strands.types.exceptions.MaxTokensReachedException",
+)
+"""With these an agent of Koog ends before the next node of its graph, and one of Strands after an answer that was cut off: in
+place of the calls of the last answer, if they have not begun.
 """
 _ITERATIONS: Final = "tanstack.ai.iterations"
 """Of the span around the requests and calls of one `chat()` of TanStack AI, which is named as a request. One that was aborted
@@ -106,7 +109,7 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
         # Middleware may answer in place of a tool, which leaves no span then.
         genai_span.note(outcome="hooked")
-    if genai_span.error_type == _BEYOND_LIMIT:
+    if genai_span.error_type in _BEYOND_LIMIT:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
 

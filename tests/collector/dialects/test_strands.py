@@ -171,3 +171,16 @@ def test_an_agent_of_strands_for_javascript_that_goes_on(scope: str, ran: bool) 
         model_in_javascript(scope, 20, *messages, answer=[{"text": "x"}]),
     )
     assert (called(run), doubts(run)) == (["pay"] if ran else [], ["other_traces"])
+
+
+def test_an_answer_that_was_cut_off_ends_a_run_in_place_of_its_calls() -> None:
+    words = "Model stopped generating due to maximum token limit."
+    raised = {"exception.type": "strands.types.exceptions.MaxTokensReachedException", "exception.message": words}
+    cut = {"message": '[{"toolUse": {"toolUseId": "c2", "name": "get", "input": {}}}]', "finish_reason": "max_tokens"}
+    run = run_of(
+        agent_span(lasting=90, scope=STRANDS, status=2, message=words, events=[("exception", raised)]),
+        model_span([("c1", "get", {})], 2, 1, at=5, scope=STRANDS),
+        tool_span("get", {}, 3, call_id="c1", at=20, scope=STRANDS, attributes={"gen_ai.tool.status": "success"}),
+        model_span((), 4, 1, at=40, scope=STRANDS, events=[("gen_ai.choice", cut)]),
+    )
+    assert (called(run), doubts(run)) == (["get", "(get)"], [])
