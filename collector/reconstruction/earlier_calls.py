@@ -18,7 +18,8 @@ from collector.reconstruction.known_calls import SCOPES_OF_AI_SDK, KnownCalls, b
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 
 _PYDANTIC_AI: Final = "pydantic-ai"
-_SCOPES_THAT_WAIT: Final = (_PYDANTIC_AI, "agent_framework", "strands.telemetry.tracer", "strands-agents")
+_AGNO: Final = "openlit.instrumentation.agno"
+_SCOPES_THAT_WAIT: Final = (_PYDANTIC_AI, _AGNO, "agent_framework", "strands.telemetry.tracer", "strands-agents")
 """Of agents that end to wait for answers, and begin anew with these."""
 _ADK_RUST: Final = "adk_rust"
 _WAITING_WELL: Final = (_ADK_RUST, "pydantic_ai")
@@ -190,7 +191,7 @@ def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
 
     An agent of Microsoft's framework may be handed over to, and Strands and that tell in the agent's span what it was asked.
     """
-    if anchor.scope != _PYDANTIC_AI and anchor.user_input is not None:
+    if anchor.scope not in (_PYDANTIC_AI, _AGNO) and anchor.user_input is not None:
         return False
     began = min([model.start_ns for model in models])
     return all(

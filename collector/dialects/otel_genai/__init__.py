@@ -41,6 +41,11 @@ _INTERRUPT: Final = re.compile(r"'id': 'v1:(?:before_)?tool_call:([^:']{1,256}):
 _STRANDS_FOR_PYTHON: Final = "strands.telemetry.tracer"
 _FINISH, _WAITS = "finish_reason", "interrupt"
 _WAITS_IN_MESSAGE: Final = ('"finish_reason": "interrupt"}]', '"finish_reason":"interrupt"}]')
+_AGNO: Final = "openlit.instrumentation.agno"
+_PAUSED: Final = '"I have tools to execute, but '
+"""Begins what a run of Agno returns that waits for a human, or for a tool that the application runs."""
+_EXTERNAL: Final = "external execution"
+"""Is in it where the application runs a tool."""
 _BEYOND_LIMIT: Final = (
     "ai.koog.agents.core.agent.exception.AIAgentMaxNumberOfIterationsReachedException",
     "strands.types.exceptions.MaxTokensReachedException",
@@ -109,6 +114,10 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
         # Middleware may answer in place of a tool, which leaves no span then.
         genai_span.note(outcome="hooked")
+    elif genai_span.scope == _AGNO:
+        told = span.attributes.get(semconv.OUTPUT_MESSAGES)
+        if type(told) is str and _PAUSED in told:
+            genai_span.note(outcome="told" if _EXTERNAL in told else "open")
     if genai_span.error_type in _BEYOND_LIMIT:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span

@@ -10,7 +10,18 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, model_span, read_tool, run_of, runs_of, span, tool_span
+from tests.builders import (
+    agent_span,
+    called,
+    doubts,
+    model_span,
+    read_tool,
+    run_of,
+    runs_of,
+    span,
+    tool_span,
+    user,
+)
 
 
 def test_decorated_functions_have_arguments_as_python_reprs() -> None:
@@ -433,3 +444,36 @@ def test_a_step_of_dspy_in_a_trace_of_its_own_is_a_part_of_a_run(answer: str, ex
     assert [call.name for call in run.trajectory.calls] == expected
     uncertain = ["uncertain_execution", "unobserved_results"] if expected else []
     assert doubts(run) == ["other_traces", *uncertain]
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ("I have tools to execute, but I need confirmation.", ["other_traces"]),
+        (
+            "I have tools to execute, but it needs external execution.",
+            ["other_traces", "uncertain_execution", "unobserved_results"],
+        ),
+    ],
+)
+def test_a_run_of_agno_that_is_paused_goes_on_in_another_trace(returned: str, expected: list[str]) -> None:
+    said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": returned}]}])
+    scope = "openlit.instrumentation.agno"
+    run = run_of(
+        agent_span("trip", lasting=50, scope=scope, attributes={"gen_ai.output.messages": said}),
+        model_span([("c1", "pay", {})], 2, 1, at=5, scope="openlit.instrumentation.openai"),
+    )
+    assert (called(run), doubts(run)) == (["(pay)"], expected)
+
+
+def test_a_run_of_agno_that_goes_on_began_in_another_trace() -> None:
+    scope = "openlit.instrumentation.agno"
+    given = {"gen_ai.input.messages": json.dumps([user("pay")])}
+    response = {"type": "tool_call_response", "id": "c1", "response": "paid"}
+    told = [user("pay"), {"role": "tool", "parts": [response]}]  # OpenLIT leaves out the request
+    run = run_of(
+        agent_span("trip", lasting=50, scope=scope, attributes=given),
+        tool_span("pay", {}, 3, call_id="c1", at=5, lasting=5, scope=scope),
+        model_span((), 2, 1, at=20, scope="openlit.instrumentation.openai", input_messages=told),
+    )
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
