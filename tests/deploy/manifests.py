@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,15 +14,23 @@ from collector.config.loading import load_config
 from collector.config.model import Config
 from collector.config.yaml_documents import rule_paths
 from collector.scoring.rule_files import check_rules
+from tests.deploy.programs import CHART, must_run, program
 
 Manifest = dict[str, Any]
 OPERATOR_KINDS = {"ServiceMonitor", "PrometheusRule"}  # of the Prometheus operator, not of Kubernetes
 VERSIONS = ("1.29", "1.31", "1.33", "1.35", "1.37")
+KUBE = ("--kube-version", "1.31.0")
 
 
 def manifests(text: str) -> list[Manifest]:
     """The documents of a YAML text."""
     return [document for document in yaml.safe_load_all(text) if document]
+
+
+def render(*options: str | Path, chart: Path = CHART) -> list[Manifest]:
+    """What Helm makes of a chart."""
+    command = [program("helm"), "template", "agents", chart, "--namespace", "telemetry", *KUBE, *options]
+    return manifests(must_run(command))
 
 
 def one(items: list[Manifest], kind: str, name: str | None = None) -> Manifest:

@@ -16,6 +16,7 @@ import yaml
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
 from tests.deploy.manifests import (
+    KUBE,
     Manifest,
     assert_restricted,
     assert_valid,
@@ -23,6 +24,7 @@ from tests.deploy.manifests import (
     collector_config,
     manifests,
     one,
+    render,
 )
 from tests.deploy.programs import CHART, DEPLOY, must_run, must_run_python, program, run, same_files
 from tests.sinks import OtlpSink
@@ -30,15 +32,9 @@ from tests.waiting import wait_for
 
 CASES = sorted((CHART / "ci").glob("*-values.yaml"))
 JUDGE = ["config.judge.endpoint=http://a/v1", "config.judge.model=m"]
-KUBE = ("--kube-version", "1.31.0")
 OTHER_RULES = "rules: [{name: other, match: {}, expect: {sequence: [b]}}]\n"
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda path: path.name.removesuffix("-values.yaml"))
-
-
-def render(*options: str | Path, chart: Path = CHART) -> list[Manifest]:
-    command = [program("helm"), "template", "agents", chart, "--namespace", "telemetry", *KUBE, *options]
-    return manifests(must_run(command))
 
 
 def test_schema_and_golden_renderings_are_up_to_date(tmp_path: Path) -> None:
