@@ -1,6 +1,7 @@
 {{/* The collector's configuration: .Values.config, overridden by what the chart sets itself. */}}
 {{- define "rightcall.config" -}}
 {{- $config := default dict .Values.config -}}
+{{- $given := include "rightcall.given" $config | fromYaml -}}
 {{- $resources := default dict .Values.resources -}}
 {{- $address := ternary "127.0.0.1" "0.0.0.0" (eq .Values.mode "sidecar") -}}
 {{- $rules := list -}}
@@ -19,7 +20,7 @@
 {{- if eq .Values.routing "kafka" -}}
 {{- $_ := unset $own "receivers" -}}
 {{- end -}}
-{{- if and (include "rightcall.hasLoadBalancer" .) (not (dig "service" "handover" "endpoint" "" $config)) -}}
+{{- if and (include "rightcall.hasLoadBalancer" .) (not (dig "service" "handover" "endpoint" "" $given)) -}}
 {{- /* What a replica holds when it stops goes to where the load balancers send the rest of it, unless `config` names another way. */ -}}
 {{- $endpoint := printf "%s.%s:%d" (include "rightcall.fullname" .) .Release.Namespace (int .Values.ports.grpc) -}}
 {{- $_ := set $own "service" (dict "handover" (dict "endpoint" $endpoint "tls" (dict "insecure" true))) -}}
@@ -28,7 +29,7 @@
 {{- $_ := set $own "spool" (dict "path" "/var/lib/rightcall/spool" "max_size_mib" (int .Values.spool.sizeMiB)) -}}
 {{- end -}}
 {{- $memory := dig "limits" "memory" "" $resources -}}
-{{- if and $memory (not (dig "memory_limiter" "limit_mib" 0 $config)) -}}
+{{- if and $memory (not (dig "memory_limiter" "limit_mib" 0 $given)) -}}
 {{- /* Four fifths, as the collector itself takes of its cgroup: here it is written where an operator can see it. */ -}}
 {{- $limit := div (mul 4 (include "rightcall.mebibytes" $memory | int64)) 5 -}}
 {{- $_ := set $own "memory_limiter" (dict "limit_mib" $limit) -}}

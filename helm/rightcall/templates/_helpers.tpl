@@ -75,6 +75,19 @@ app.kubernetes.io/component: test
 {{- ternary .Values.existingRules.keys (keys .Values.rules | sortAlpha) (ne .Values.existingRules.configMap "") | toJson -}}
 {{- end -}}
 
+{{/* A map without the keys that are null: an overlay takes a section of `config` away so. To ask what is set, not to render. */}}
+{{- define "rightcall.given" -}}
+{{- $given := dict -}}
+{{- range $key, $value := . -}}
+{{- if kindIs "map" $value -}}
+{{- $_ := set $given $key (include "rightcall.given" $value | fromYaml) -}}
+{{- else if not (kindIs "invalid" $value) -}}
+{{- $_ := set $given $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $given -}}
+{{- end -}}
+
 {{- define "rightcall.hasLoadBalancer" -}}
 {{- if and (eq .Values.mode "gateway") (eq .Values.routing "loadBalancer") -}}yes{{- end -}}
 {{- end -}}

@@ -48,7 +48,7 @@ readinessProbe:
   httpGet: {path: /readyz, port: admin}
   periodSeconds: 5
   timeoutSeconds: 5
-{{- if or (include "rightcall.hasLoadBalancer" .) (dig "service" "handover" "" (default dict .Values.config)) }}
+{{- if or (include "rightcall.hasLoadBalancer" .) (dig "service" "handover" "" (include "rightcall.given" .Values.config | fromYaml)) }}
 lifecycle:
   {{- /* Until whoever routes by trace id knows that this replica leaves; then it hands over what it holds. */}}
   preStop:

@@ -1,6 +1,6 @@
 {{/* Rejects contradictory values that the schema cannot detect. */}}
 {{- define "rightcall.validate" -}}
-{{- $config := default dict .Values.config -}}
+{{- $config := include "rightcall.given" .Values.config | fromYaml -}}
 {{- $resources := default dict .Values.resources -}}
 {{- $many := or (not .Values.replicaCount) (gt (int .Values.replicaCount) 1) .Values.autoscaling.enabled -}}
 {{- if and .Values.rules .Values.existingRules.configMap -}}
@@ -74,7 +74,7 @@
 {{- end -}}
 {{- include "rightcall.refuseSecrets" (dict "place" "config" "settings" $config) -}}
 {{- range $protocol, $settings := dig "receivers" "otlp" "protocols" (dict) $config -}}
-{{- if and (include "rightcall.hasLoadBalancer" $) (or (dig "tls" "" (default dict $settings)) (dig "auth" "" (default dict $settings))) -}}
+{{- if and (include "rightcall.hasLoadBalancer" $) (or $settings.tls $settings.auth) -}}
 {{- fail "config.receivers has tls or auth, but routing is loadBalancer: the load balancers connect to the replicas in plain text. Restrict access with networkPolicy, or use routing: external." -}}
 {{- end -}}
 {{- end -}}
