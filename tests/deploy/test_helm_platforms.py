@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.deploy.manifests import one, render
+from tests.deploy.programs import CHART
 
 INDENTED = "  # of the support team\nrules: []\n"
 
@@ -33,3 +36,29 @@ def test_a_section_that_an_overlay_takes_away_is_not_there(section: str) -> None
     """As ``--values base.yaml --values production.yaml`` gives it to Helm: a null stays in `config`."""
     items = render("--set", f"config.{section}=null", "--set", "dashboards.enabled=true,prometheusRule.enabled=true")
     assert one(items, "Deployment")
+
+
+def test_a_chart_that_was_packaged_with_build_metadata_installs(tmp_path: Path) -> None:
+    shutil.copytree(CHART, tmp_path / "chart")
+    about = tmp_path / "chart" / "Chart.yaml"
+    about.write_text(re.sub(r"^((?:app)?[vV]ersion: \"?[\d.]+)", r"\1+build.7", about.read_text(), flags=re.MULTILINE))
+    options = "--values", CHART / "ci" / "balanced-values.yaml"
+    for item in render(*options, chart=tmp_path / "chart"):
+        labels = item["metadata"]["labels"]
+        assert labels["helm.sh/chart"] == "rightcall-0.1.0_build.7"
+        assert all(re.fullmatch(r"[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?", value) for value in labels.values())
+
+
+def test_names_are_looked_up_wherever_the_cluster_answers() -> None:
+    """NodeLocal DNSCache, which some clusters bring along, listens on an address of the node: no selector of pods allows it."""
+    egress = one(render("--values", CHART / "ci" / "balanced-values.yaml"), "NetworkPolicy", "agents-rightcall")[
+        "spec"
+    ]["egress"]
+    (dns,) = [rule for rule in egress if 53 in [port["port"] for port in rule["ports"]]]
+    assert "to" not in dns
+
+
+def test_the_pod_of_helm_test_is_pulled_as_the_collector_is() -> None:
+    items = render("--set", "image.pullPolicy=Never")
+    for item in (one(items, "Deployment")["spec"]["template"], one(items, "Pod")):
+        assert [container["imagePullPolicy"] for container in item["spec"]["containers"]] == ["Never"]

@@ -18,9 +18,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: collector
 {{- end -}}
 
+{{/* A label takes no "+", which begins the build metadata of a version. */}}
 {{- define "rightcall.commonLabels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | trunc 63 | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: rightcall
 {{- include "rightcall.addedLabels" .Values.commonLabels }}
