@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -62,3 +63,15 @@ def test_the_pod_of_helm_test_is_pulled_as_the_collector_is() -> None:
     items = render("--set", "image.pullPolicy=Never")
     for item in (one(items, "Deployment")["spec"]["template"], one(items, "Pod")):
         assert [container["imagePullPolicy"] for container in item["spec"]["containers"]] == ["Never"]
+
+
+def test_a_sidecar_restarts_with_its_configuration_and_not_with_its_rules(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parent / "sidecar_app", tmp_path / "app")
+    shutil.copytree(CHART, tmp_path / "app" / "charts" / "rightcall")
+
+    def pods(setting: str) -> Any:
+        return one(render("--set", f"rightcall.{setting}", chart=tmp_path / "app"), "Deployment")["spec"]["template"]
+
+    before = pods("config.traces.settle=2s")
+    assert pods("config.traces.settle=3s") != before
+    assert pods(r"config.traces.settle=2s,rightcall.rules.refund\.yaml=rules: []") == before
