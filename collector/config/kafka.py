@@ -71,6 +71,8 @@ class KafkaClientConfig(Section):
             "bootstrap.servers": ",".join(self.brokers),
             "client.id": self.client_id,
             "security.protocol": ("sasl_" if self.auth else "") + ("ssl" if tls else "plaintext"),
+            # Its errors are logged by us. Its own lines are in another format, and hundreds while no broker answers.
+            "log_level": 2,
             # Before TLS and SASL: what has a key here is set by that key.
             **self.properties,
         }

@@ -268,6 +268,7 @@ class KafkaReceiver:
 
     def _on_lost(self, _: Consumer, lost: list[Any]) -> None:
         # Nothing is committed: another consumer may have gone further already.
+        _log.warning("receivers.kafka: lost partitions %s: the group went on without us", [at.partition for at in lost])
         self._leave(lost)
 
     def _leave(self, positions: Iterable[Any]) -> list[tuple[Partition, Checkpoint]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
 from google.protobuf.json_format import MessageToDict
 
 from collector.component import Rejected
@@ -430,3 +431,30 @@ def test_settings_that_librdkafka_refuses_are_named(tmp_path: Path, cluster: Clu
 
     with pytest.raises(ConfigError, match=r"receivers\.kafka: No such configuration property"):
         asyncio.run(main())
+
+
+def test_brokers_that_do_not_answer_are_told_in_our_log_alone(
+    tmp_path: Path, cluster: Cluster, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def main(sink: OtlpSink) -> None:
+        async with running(config(tmp_path, cluster, sink, brokers=["127.0.0.1:1"])):
+            await until(lambda: "brokers are down" in caplog.text)
+
+    with OtlpSink() as sink:
+        asyncio.run(main(sink))
+    assert "Connection refused" in caplog.text
+    assert "|FAIL|" not in capfd.readouterr().err  # a line of librdkafka, which is not JSON and comes at every attempt
+
+
+def test_partitions_that_the_group_took_away_are_told(
+    tmp_path: Path, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main(sink: OtlpSink) -> None:
+        service = Service(config(tmp_path, cluster, sink))
+        (receiver,) = service._receivers
+        assert isinstance(receiver, KafkaReceiver)
+        receiver._on_lost(receiver._kafka.Consumer, [TopicPartition(TOPIC, 2), TopicPartition(TOPIC, 5)])
+
+    with OtlpSink() as sink:
+        asyncio.run(main(sink))
+    assert "lost partitions [2, 5]" in caplog.text
