@@ -92,6 +92,11 @@ class Spool:
             )  # fmt: skip
         if damaged is not None or missing:
             self._failures.inc()
+        if self._file.room < self._max_bytes:
+            _log.warning(
+                "the spool may grow to %d MiB, and its disk has room for %d: lower spool.max_size_mib or enlarge the disk, "
+                "for when that is full nothing can be delivered either", self._max_bytes >> 20, self._file.room >> 20,
+            )  # fmt: skip
 
     async def shutdown(self) -> None:
         """Write what is pending, trying once, and close the file."""

@@ -59,8 +59,8 @@ _MAX_ID = 1 << 62  # far beyond any number that was given: a higher one is damag
 class SpoolFile:
     """The open file. ``attempts`` says which rows recovery died at.
 
-    ``check`` sets ``damaged``, where a damaged file was moved to, ``damage``, what was found in it, and ``missing``, how many
-    transactions were lost.
+    ``check`` sets ``damaged``, where a damaged file was moved to, ``damage``, what was found in it, ``missing``, how many
+    transactions were lost, and ``room``, to how many bytes its disk lets it grow.
     """
 
     def __init__(self, folder: Path, *, fsync: bool = True) -> None:
@@ -69,7 +69,7 @@ class SpoolFile:
         self.quarantine = Quarantine(folder / "quarantine")
         self.damaged: Path | None = None
         self.damage = ""
-        self.missing = self._commits = 0
+        self.missing = self._commits = self.room = 0
         self._shared = SharedRows()
         self.rewritten = False
         """Whether it had to be written anew; for the reader to reset."""
@@ -144,6 +144,9 @@ class SpoolFile:
         if self.damaged is None:
             self._check_commits()
         self._mark_commits()
+        wal = Path(f"{self.path}-wal")
+        held = sum(path.stat().st_size for path in (self.path, wal) if path.exists())
+        self.room = shutil.disk_usage(self.path.parent).free + held
 
     def _check_commits(self) -> None:
         marked = self._mark.read()

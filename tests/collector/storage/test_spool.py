@@ -395,3 +395,14 @@ def test_a_damaged_request_of_whatever_types_is_one_lost_row(tmp_path: Path, cha
     rows = list(Spool(file, 1 << 30, Telemetry()).outbox())
     assert [(row, size) for row, _, _, size in rows] == [(4, None), (5, 5)]
     file.close()
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(1 << 60, False), (16 << 20, True)])
+def test_a_disk_that_is_smaller_than_the_spool_may_become_is_told_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, limit: int, fits: bool
+) -> None:
+    async def scenario(spool: Spool, _: CountingFile, __: Telemetry) -> None:
+        await spool.check()
+
+    run(tmp_path, scenario, limit)
+    assert ("lower spool.max_size_mib or enlarge the disk" in caplog.text) is not fits
