@@ -112,9 +112,9 @@ class Partition:
         reading.is_open = reading.is_open or is_open
 
     def passed(self, trace_ids: Iterable[bytes], offset: int, now: float) -> None:
-        """Note a message of traces that are finished: here, or before this process read the partition."""
+        """Note a message of traces that are finished: here, or before the partition came to this process, or came back."""
         for trace_id in trace_ids:
-            if not self._pass(trace_id, offset) and trace_id in self.finished:
+            if not self._pass(trace_id, offset):
                 self._ended[trace_id] = _Reading(offset, offset, now, was_evicted=True)  # it may have been
 
     def _pass(self, trace_id: bytes, offset: int) -> bool:

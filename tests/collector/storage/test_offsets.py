@@ -28,6 +28,10 @@ class Reader:
         self, folder: Path, log: Sequence[bytes], committed: tuple[int, str] | None = None, **traces: Any
     ) -> None:
         self.log, self.bench = log, Bench(folder, WEATHER_RULES, traces=traces, **KAFKA)
+        self.begin(committed)
+
+    def begin(self, committed: tuple[int, str] | None) -> None:
+        """The partition comes to this process, for the first time or again."""
         begun = checkpoint_of(*committed) if committed is not None else Checkpoint(0, 0, 0)
         self.partition = Partition("spans", 0, begun, 30.0)
         assert self.bench.pipeline.offsets is not None
@@ -106,6 +110,24 @@ def test_a_finished_trace_with_messages_on_both_sides_of_the_offset_is_not_judge
     other.read(6)
     other.bench.wait(40)
     assert other.labels() == [((2).to_bytes(16, "big"), "pass")]
+
+
+def test_a_trace_that_a_consumer_finished_before_its_partition_came_back_is_not_judged_by_the_second_half(
+    tmp_path: Path,
+) -> None:
+    """The brokers were away: the partition was lost without a commit, came back, and moved on in the middle of the trace."""
+    one = messages_of(1)
+    reader = Reader(tmp_path, one)
+    reader.read(3)
+    reader.bench.wait(3)
+    assert reader.labels() == [((1).to_bytes(16, "big"), "pass")]
+    reader.bench.pipeline.leave(reader.partition)
+    reader.begin(None)
+    reader.read(2)
+    other = Reader(tmp_path, one, reader.committed())
+    other.read(3)
+    other.bench.wait(40)
+    assert other.labels() == []
 
 
 @pytest.mark.parametrize("moves", [1, 2])
