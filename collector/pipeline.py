@@ -78,6 +78,8 @@ class Pipeline:
         archive: Archive | None = None,
         running: RunningBelow = nothing_runs,
     ) -> None:
+        self.is_deaf: Callable[[], bool] = lambda: False
+        """Whether spans may wait where nobody can read them now."""
         self._time = PausableTime(clock.now)
         clock = Clock(self._time.now, clock.wall_ns, clock.sleep, clock.random, clock.since_boot)
         self._telemetry, self._queue, self._clock, self._embed_ahead = telemetry, queue, clock, embed_ahead
@@ -207,7 +209,7 @@ class Pipeline:
         """
         # Nothing is taken while the queue is full, so that a trace is
         # quiet says nothing then: what it lacks may wait to be taken.
-        if self._queue is not None and self._queue.full:
+        if (self._queue is not None and self._queue.full) or self.is_deaf():
             self._time.pause()
             return _WHILE_FULL
         self._time.go_on()

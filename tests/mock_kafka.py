@@ -26,6 +26,10 @@ class Cluster:
         self._producer = Producer({"bootstrap.servers": self.address, "message.max.bytes": 8 << 20})
         self._written = Counter[str]()
 
+    def stop(self) -> None:
+        """Its brokers answer no more."""
+        del self._home
+
     def write(self, *spans: Any, value: bytes | None = None, topic: str = TOPIC, key: str = "") -> None:
         """Write one message, keyed by the trace of the first span unless otherwise said."""
         key = key or (spans[0].trace_id.hex() if spans else "x")

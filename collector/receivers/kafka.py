@@ -102,7 +102,7 @@ class KafkaReceiver:
         self.is_paused, self._max_buffered = False, max_buffered
         self._turn = asyncio.Lock()
         self._stopping = threading.Event()
-        self._positions = Positions(config, lifetime, self._stopping)
+        self.positions = Positions(config, lifetime, self._stopping)
         self._thread: threading.Thread | None = None
         self._tasks: list[asyncio.Task[None]] = []
         topic = config.dead_letter_topic
@@ -151,6 +151,7 @@ class KafkaReceiver:
                 self._commit_delivered(consumer)
                 if time.monotonic() >= due:
                     due = time.monotonic() + _COMMIT_INTERVAL
+                    self.positions.ask(consumer, self._owned)
                     self._measure(consumer)
             except Exception:  # noqa: BLE001 - whatever the brokers answer, the thread must go on
                 _log.exception("receivers.kafka: polling failed")
@@ -175,13 +176,13 @@ class KafkaReceiver:
                 self._hand_over_of(consumer, partition, batch)
         for failure in out_of_range:
             if (partition := self._owned.get(failure.partition() or 0)) is not None:
-                self._positions.lost(partition, failure)
-        self._positions.go_on(consumer, self._owned)
+                self.positions.lost(partition, failure)
+        self.positions.go_on(consumer, self._owned)
 
     def _hand_over_of(self, consumer: Consumer, partition: Partition, batch: list[Message]) -> None:
         deleted = None
         if partition.sought is not None:
-            found, deleted = self._positions.found(partition, offset_of(batch[0]))
+            found, deleted = self.positions.found(partition, offset_of(batch[0]))
             if found is not partition:
                 self._leave([self._kafka.TopicPartition(partition.topic, partition.number)])
                 self._own(partition := found)
@@ -243,8 +244,7 @@ class KafkaReceiver:
     def _measure(self, consumer: Consumer) -> None:
         telemetry = self._telemetry
         for number, partition in self._owned.items():
-            where = self._kafka.TopicPartition(partition.topic, number)
-            _, high = consumer.get_watermark_offsets(where, cached=True)
+            _, high = consumer.get_watermark_offsets(self._kafka.TopicPartition(partition.topic, number), cached=True)
             committed = partition.committed or partition.begun
             telemetry.child(telemetry.kafka_unread_messages, str(number)).set(max(0, high - partition.taken))
             telemetry.child(telemetry.kafka_uncommitted_messages, str(number)).set(
@@ -253,7 +253,7 @@ class KafkaReceiver:
 
     def _on_assign(self, consumer: Consumer, assigned: list[Any]) -> None:
         positions = []
-        for partition in self._positions.begin(consumer, assigned):
+        for partition in self.positions.begin(consumer, assigned):
             self._own(partition)
             positions.append(self._kafka.TopicPartition(partition.topic, partition.number, partition.begun.begin))
         consumer.incremental_assign(positions)

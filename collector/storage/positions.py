@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _CALL: Final = 10.0  # seconds that a question to the brokers may take
 _PAUSE: Final = 1.0  # seconds between two of them
+_SILENCE: Final = 3.0  # seconds without an answer after which nothing is known of the topic; less than `traces.confirm`
 
 
 class Positions:
@@ -31,11 +33,30 @@ class Positions:
         self._kafka = import_kafka("receivers.kafka")
         self._config, self._lifetime, self._stopping = config, lifetime, stopping
         self._gone = set[int]()  # partitions of which the next offset is not in the topic
+        self._owns, self._asked, self._heard = False, -1, 0.0
 
     def begin(self, consumer: Consumer, assigned: list[Any]) -> list[Partition]:
         """Returns the partitions with where to begin. Asks until that is known: elsewhere traces are torn."""
         committed = self._ask(lambda: consumer.committed(assigned, timeout=_CALL))
         return [partition for position in committed or () if (partition := self._begin(consumer, position)) is not None]
+
+    def ask(self, consumer: Consumer, owned: Mapping[int, Partition]) -> None:
+        """Ask the brokers about one partition after the other, and about one that they are silent on until they answer."""
+        self._owns, heard = bool(owned), True
+        if owned:
+            number = self._asked if self._asked in owned else min(owned)
+            where = self._kafka.TopicPartition(owned[number].topic, number)
+            try:
+                heard = consumer.get_watermark_offsets(where, timeout=_PAUSE) is not None
+            except self._kafka.KafkaException:
+                heard = False
+            self._asked = min((other for other in owned if other > number), default=-1) if heard else number
+        if heard:
+            self._heard = time.monotonic()
+
+    def are_unknown(self) -> bool:
+        """Whether the brokers are silent: that a trace is quiet says nothing then. Of an owner; asked on any thread."""
+        return self._owns and time.monotonic() - self._heard > _SILENCE
 
     def lost(self, partition: Partition, failure: Message) -> None:
         """Note that the topic has not what was to be read."""

@@ -61,6 +61,17 @@ def test_while_the_sending_queue_is_full_no_time_passes_for_what_could_not_be_se
     assert labels(bench) == [(0, "pass")]
 
 
+def test_no_time_passes_while_what_is_missing_may_be_where_nobody_can_read_it(bench: Bench) -> None:
+    bench.send(WEATHER)
+    bench.pipeline.is_deaf = lambda: True
+    bench.wait(1000)
+    assert bench.pipeline.open_traces == 1
+    bench.pipeline.is_deaf = lambda: False
+    bench.send(EMAIL, RUN)
+    bench.wait(SETTLE + 0.5)
+    assert labels(bench) == [(0, "pass")]
+
+
 def test_what_waits_to_be_confirmed_is_scored_once_and_counts_as_memory(bench: Bench) -> None:
     assembler = bench.pipeline._assembler
     bench.send(WEATHER, RUN)

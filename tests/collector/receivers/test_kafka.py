@@ -458,3 +458,19 @@ def test_partitions_that_the_group_took_away_are_told(
     with OtlpSink() as sink:
         asyncio.run(main(sink))
     assert "lost partitions [2, 5]" in caplog.text
+
+
+def test_open_traces_wait_for_brokers_that_do_not_answer(tmp_path: Path) -> None:
+    cluster = Cluster()
+
+    async def main(sink: OtlpSink) -> None:
+        async with running(config(tmp_path, cluster, sink)) as service:
+            _, spans = run()
+            cluster.write(spans[0])
+            await until(lambda: service.pipeline.open_traces == 1)
+            assert not service.pipeline.is_deaf()
+            cluster.stop()
+            await until(service.pipeline.is_deaf)
+
+    with OtlpSink() as sink:
+        asyncio.run(main(sink))
