@@ -84,6 +84,7 @@ class QueuedExporter:
         default = 0.0 if queue.durable else MAX_ELAPSED_TIME
         self._max_elapsed_time = (default if retry.max_elapsed_time is None else retry.max_elapsed_time) or math.inf
         self._failing = False
+        self._not_before = -math.inf  # until then the backend wants nothing, from whichever consumer
         self._target = target
         self._losses = LossReport(target, clock.now)
         self._sent = telemetry.child(telemetry.exporter_sent_spans, name)
@@ -149,6 +150,10 @@ class QueuedExporter:
         backoff = Backoff(self._retry, self._clock.random, self._max_elapsed_time)
         while True:
             request = await self._queue.get()
+            if (asked := self._not_before - self._clock.now()) > 0:
+                self._queue.requeue(request)
+                await self._clock.sleep(asked)
+                continue
             try:
                 rejected = await self._send(request)
             except DeliveryError as error:
@@ -161,6 +166,8 @@ class QueuedExporter:
                         self._drop(request, error)
                     continue
                 self._report_failure(request, error, pause)
+                if error.retry_after is not None:
+                    self._not_before = max(self._not_before, self._clock.now() + pause)
                 # Before the pause: another consumer may try it, and this one holds up nothing but itself.
                 self._queue.requeue(request)
                 await self._clock.sleep(pause)

@@ -12,10 +12,11 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
+from collector.clock import SYSTEM_CLOCK
 from collector.component import ExportRequest, Rejected, Signal
 from collector.config.exporters import OtlpExporterConfig, SendingQueueConfig
 from collector.config.fields import RetryConfig
-from collector.delivery.queued_exporter import REPORT_INTERVAL, LossReport, QueuedExporter
+from collector.delivery.queued_exporter import REPORT_INTERVAL, DeliveryError, LossReport, QueuedExporter
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter
 from collector.service.health import Health
@@ -161,3 +162,31 @@ def test_reasons_that_a_backend_makes_up_share_a_line(caplog: pytest.LogCaptureF
     for number in range(300):
         report.add("traces", 1, f"rejected {number}", f"rejected {number}")
     assert len(caplog.records) == 101
+
+
+def test_no_consumer_sends_before_the_pause_that_the_backend_asks_for_is_over() -> None:
+    attempts: list[float] = []
+
+    class Backend:
+        async def send(self, _request: ExportRequest) -> Rejected:
+            attempts.append(SYSTEM_CLOCK.now())
+            if len(attempts) == 1:
+                raise DeliveryError("slow down", retryable=True, retry_after=0.3)
+            return Rejected()
+
+        async def close(self) -> None:
+            pass
+
+    async def main() -> None:
+        queue = SendingQueue(SendingQueueConfig())
+        exporter = QueuedExporter(
+            queue, Telemetry(), SYSTEM_CLOCK, name="otlp", target="backend", connect=Backend,
+            retry=RetryConfig(initial_interval=0.001), consumers=4, drain_timeout=10.0,
+        )  # fmt: skip
+        queue.put(ExportRequest("logs", LOGS, 3))
+        await exporter.start()
+        await exporter.shutdown()
+
+    asyncio.run(main())
+    first, second = attempts
+    assert second - first >= 0.3
