@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 MAX_ANSWER_BYTES = 4 << 20
 """The longest answer of a backend that is read: gRPC's own default, used for HTTP as well."""
 _OFF_LOOP = 256 << 10  # bytes; compressing more would delay everything else
+_REASON_BYTES, _REASON_SECONDS = 4096, 0.5  # of the body of an error: how much is read, and how long that may take
 _DETAILS = "grpc-status-details-bin"
 _NOT_FOUND = (404, 405, 501)
 _PLAIN_TEXT = ("wrong_version_number", "wrong version number")  # what TLS libraries say of an answer in plain text
@@ -152,13 +153,25 @@ class HttpTransport:
         async with self._client.stream("POST", url, content=body, headers=self._headers) as response:
             if response.is_success:
                 return status.rejected_items(request.signal, await _answer(response))
-            # Of an error nothing but status and headers is used, so its body, of whatever size, is never read.
             retryable = response.status_code in status.RETRYABLE_HTTP
             retry_after = status.retry_after(response.headers.get("retry-after"), self._clock.wall_ns() / 1e9)
-            message = f"HTTP {response.status_code} from {shown_endpoint(url)}"
+            message = kind = f"HTTP {response.status_code} from {shown_endpoint(url)}"
+            if reason := await self._reason(response):
+                message += f": {reason}"
             if response.status_code in _NOT_FOUND:
                 message += _not_taken(request.signal)
-            raise DeliveryError(message, retryable=retryable, retry_after=retry_after)
+            raise DeliveryError(message, retryable=retryable, retry_after=retry_after, kind=kind)
+
+    async def _reason(self, response: httpx.Response) -> str:
+        """Returns what the backend says of its error, "" if that is nothing to read, or comes too late."""
+        body, parts = b"", cast("AsyncGenerator[bytes]", response.aiter_raw())
+        with contextlib.suppress(TimeoutError, self._http.HTTPError):
+            async with contextlib.aclosing(parts), asyncio.timeout(_REASON_SECONDS):
+                async for part in parts:
+                    body += part
+                    if len(body) >= _REASON_BYTES:
+                        break
+        return status.reason(body[:_REASON_BYTES])
 
     async def _body(self, payload: bytes) -> bytes:
         if not self._gzip:

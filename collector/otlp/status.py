@@ -130,6 +130,19 @@ def rejected_items(signal: Signal, response: bytes) -> Rejected:
     return Rejected(max(0, getattr(partial, count)), shorten(partial.error_message, MAX_REASON))
 
 
+def reason(body: bytes) -> str:
+    """Returns what the body of an HTTP error says: a ``google.rpc.Status`` or text, cut to MAX_REASON printable characters."""
+    try:
+        if message := Status.FromString(body).message:
+            return shorten(message, MAX_REASON)
+    except ProtobufError:
+        pass
+    try:
+        return shorten(" ".join(body.decode().split()), MAX_REASON)
+    except UnicodeDecodeError:
+        return ""
+
+
 def retry_delay(status_details: bytes) -> float | None:
     """Returns the delay in seconds that a backend asked for in the ``grpc-status-details-bin`` trailer, None if it did not."""
     try:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import re
 from collections.abc import AsyncIterator, Callable
 
 import grpc
 import pytest
+from google.rpc.status_pb2 import Status
 
 from collector.clock import SYSTEM_CLOCK
 from collector.component import ExportRequest
@@ -16,6 +18,7 @@ from collector.config.exporters import OtlpExporterConfig
 from collector.delivery.queued_exporter import DeliveryError
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import MAX_ANSWER_BYTES, HttpTransport, OtlpExporter, connect
+from collector.otlp.status import MAX_REASON
 from collector.telemetry.metrics import Telemetry
 from tests.sinks import OtlpSink
 from tests.waiting import PATIENCE, drip
@@ -111,10 +114,21 @@ def test_a_compressed_answer_is_not_expanded() -> None:
     assert sent(head + body) is None
 
 
-def test_nothing_of_an_error_is_read_but_its_head() -> None:
-    error = sent(b"HTTP/1.1 400 No\r\ncontent-length: 2000000000\r\n\r\n")
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"", ""),
+        (b"gzip is\n not  supported", ": gzip is not supported"),
+        (Status(code=3, message="bad attribute").SerializeToString(), ": bad attribute"),
+        (b"\x1f\x8b\x08compressed", ""),
+        (b"x" * 5000, ": " + "x" * (MAX_REASON - 1) + "…"),
+    ],
+    ids=["silent", "text", "as OTLP asks for", "unreadable", "long"],
+)
+def test_of_an_error_without_end_the_beginning_is_told(body: bytes, reason: str) -> None:
+    error = sent(b"HTTP/1.1 400 No\r\ncontent-length: 2000000000\r\n\r\n" + body)
     assert error is not None
-    assert error.startswith("HTTP 400 from http://127.0.0.1:")
+    assert re.fullmatch(r"HTTP 400 from http://127\.0\.0\.1:\d+/v1/traces" + re.escape(reason), error)
 
 
 def sent(answer: bytes) -> str | None:
