@@ -58,6 +58,7 @@ SPECIAL: dict[str, Schema] = {
     "loadBalancer.replicaCount": {"type": "integer", "minimum": 1},
     "loadBalancer.routingKey": {"enum": ["traceID", "service"]},
     "terminationGracePeriodSeconds": {"type": "integer", "minimum": 10},
+    "runAsUser": {"type": "integer", "minimum": 1},
     "service.type": {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
     "spool.sizeMiB": {"type": "integer", "minimum": 16},
     "autoscaling.targetUnreadMessages": {"type": "integer", "minimum": 0},

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deploy.manifests import one, render
+from tests.deploy.manifests import assert_valid, containers, one, pod_specs, render
 from tests.deploy.programs import CHART
 
 INDENTED = "  # of the support team\nrules: []\n"
@@ -75,3 +75,16 @@ def test_a_sidecar_restarts_with_its_configuration_and_not_with_its_rules(tmp_pa
     before = pods("config.traces.settle=2s")
     assert pods("config.traces.settle=3s") != before
     assert pods(r"config.traces.settle=2s,rightcall.rules.refund\.yaml=rules: []") == before
+
+
+@pytest.mark.parametrize("user", ["1000650000", "null"])
+def test_a_cluster_may_choose_the_user_of_all_pods(user: str) -> None:
+    """OpenShift admits no user but those of the namespace's range, and sets one where there is none."""
+    items = render("--values", CHART / "ci" / "balanced-values.yaml", "--set", f"runAsUser={user}")
+    assert_valid(items)
+    expected = [int(user)] * 2 if user != "null" else [None] * 2
+    for _, spec in pod_specs(items):
+        assert spec["securityContext"].get("fsGroup") == expected[0]
+        for context in (spec["securityContext"], *(container["securityContext"] for container in containers(spec))):
+            assert [context.get("runAsUser"), context.get("runAsGroup")] == expected
+            assert context["runAsNonRoot"] is True

@@ -123,17 +123,21 @@ tolerations:
 {{/* As the Pod Security Standard `restricted` requires. */}}
 {{- define "rightcall.podSecurityContext" -}}
 runAsNonRoot: true
-runAsUser: 10001
-runAsGroup: 10001
-fsGroup: 10001
+{{- with .Values.runAsUser }}
+runAsUser: {{ int64 . }}
+runAsGroup: {{ int64 . }}
+fsGroup: {{ int64 . }}
+{{- end }}
 seccompProfile:
   type: RuntimeDefault
 {{- end -}}
 
 {{- define "rightcall.securityContext" -}}
 runAsNonRoot: true
-runAsUser: 10001
-runAsGroup: 10001
+{{- with .Values.runAsUser }}
+runAsUser: {{ int64 . }}
+runAsGroup: {{ int64 . }}
+{{- end }}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:
