@@ -95,9 +95,7 @@ class Pipeline:
             console=config.console.public_url if config.console.enabled else None,
         )  # fmt: skip
         hold = config.judge.hold if config.judge is not None else 0.0
-        self.offsets: Offsets | None = None
-        if config.receivers.kafka is not None:
-            self.offsets = Offsets(assembler.is_open, assembler.is_closed, assembler.was_evicted, clock.now)
+        self.offsets = _offsets_of(assembler, clock) if config.receivers.kafka is not None else None
         # With a Kafka receiver there is no spool, since the topic holds what is not finished: at most one of the two is set.
         self._hold_queue = HoldQueue(queue, self._journal or self.offsets, self._redaction, assembler.held, hold)
         self._output = VerdictOutput(
@@ -391,3 +389,7 @@ class Pipeline:
         due = self._assembler.due(now)
         while self._traces.release_complete(due):
             yield
+
+
+def _offsets_of(assembler: Assembler, clock: Clock) -> Offsets:
+    return Offsets(assembler.is_open, assembler.is_closed, assembler.was_evicted, clock.now)

@@ -9,6 +9,7 @@ from collector.model import semconv
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Scope, Span
 from collector.payloads.messages import tool_call_parts
+from collector.payloads.pauses import PAUSED, outcome_of_pause
 from collector.payloads.refusals import Refusal
 from collector.payloads.values import MAX_TEXT, parse_any
 
@@ -17,10 +18,6 @@ _ENDS_FAILED: Final[tuple[int, ...]] = (0, 1, 28)
 """The first release that ends the span of a call which failed: before, there is none."""
 _TELLS_FAILED: Final[tuple[int, ...]] = (0, 1, 9)
 """The first that tells a failure. Before, the span of a call which failed ends well, and has the result `None`."""
-_PAUSED: Final = ("I have tools to execute, but ", "Team run paused.")
-"""Begin what a run returns that waits for a human, or for a tool that the application runs."""
-_EXTERNAL: Final = "external execution"
-"""Is in it where the application runs a tool."""
 _CALLS: Final = '"tool_calls"'
 _MARK: Final = '"tool_call_error"'
 """In the messages of Agno 2: whether a call failed."""
@@ -57,8 +54,8 @@ def note_traced_calls(agent: GenAISpan, span: Span) -> None:
 def note_pause(agent: GenAISpan, span: Span) -> None:
     """Note of a run that it waits when it ends, if what it returned says so."""
     returned = span.attributes.get(semconv.OUTPUT_VALUE)
-    if type(returned) is str and returned.startswith(_PAUSED):
-        agent.note(outcome="told" if _EXTERNAL in returned else "open")
+    if type(returned) is str and returned.startswith(PAUSED):
+        agent.note(outcome=outcome_of_pause(returned))
 
 
 def calls_in_output(output: object) -> list[dict[str, Any]] | None:

@@ -22,6 +22,7 @@ from collector.model.from_span import context_span_of
 from collector.model.genai_span import AGENT, CONVENTIONS, IGNORED, MODEL, OTHER, TOOL, CopiedField, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.function_parameters import PARAMETER
+from collector.payloads.pauses import PAUSED, outcome_of_pause
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_arguments import RECORDS
 from collector.payloads.values import MAX_NAME, find_text, first_name, name_of
@@ -42,10 +43,6 @@ _STRANDS_FOR_PYTHON: Final = "strands.telemetry.tracer"
 _FINISH, _WAITS = "finish_reason", "interrupt"
 _WAITS_IN_MESSAGE: Final = ('"finish_reason": "interrupt"}]', '"finish_reason":"interrupt"}]')
 _AGNO: Final = "openlit.instrumentation.agno"
-_PAUSED: Final = '"I have tools to execute, but '
-"""Begins what a run of Agno returns that waits for a human, or for a tool that the application runs."""
-_EXTERNAL: Final = "external execution"
-"""Is in it where the application runs a tool."""
 _BEYOND_LIMIT: Final = (
     "ai.koog.agents.core.agent.exception.AIAgentMaxNumberOfIterationsReachedException",
     "strands.types.exceptions.MaxTokensReachedException",
@@ -116,8 +113,8 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.note(outcome="hooked")
     elif genai_span.scope == _AGNO:
         told = span.attributes.get(semconv.OUTPUT_MESSAGES)
-        if type(told) is str and _PAUSED in told:
-            genai_span.note(outcome="told" if _EXTERNAL in told else "open")
+        if type(told) is str and f'"{PAUSED[0]}' in told:
+            genai_span.note(outcome=outcome_of_pause(told))
     if genai_span.error_type in _BEYOND_LIMIT:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
