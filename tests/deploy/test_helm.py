@@ -196,6 +196,27 @@ def test_nonsense_is_refused_with_a_sentence(options: list[str], words: str) -> 
     assert words.lower() in done.stderr.lower()
 
 
+@pytest.mark.parametrize(
+    ("sets", "warns"),
+    [
+        ("mode=gateway", True),
+        ("config.exporters.otlp=null", True),
+        ("config.exporters.otlp.endpoint=tempo:4317", False),
+        ("config.exporters.otlp.traces.endpoint=tempo:4317", False),
+        ("config.exporters.kafka.brokers={kafka:9092},config.exporters.kafka.traces.topic=scored_spans", False),
+        ("config.exporters.file.path=/tmp/agents.jsonl", False),
+    ],
+)
+def test_the_notes_warn_where_no_exporter_has_the_traces(tmp_path: Path, sets: str, warns: bool) -> None:
+    # Helm shows notes of releases alone, which need a cluster: here they are rendered as a manifest.
+    chart = shutil.copytree(CHART, tmp_path / "rightcall")
+    (chart / "templates/NOTES.txt").rename(chart / "NOTES.txt")
+    (chart / "templates/notes.yaml").write_text('notes: {{ tpl (.Files.Get "NOTES.txt") . | quote }}')
+    shown = ["--show-only", "templates/notes.yaml"]
+    notes = must_run([program("helm"), "template", "agents", str(chart), *KUBE, *shown, "--set", sets])
+    assert ("traces are not forwarded" in notes) == warns
+
+
 def pod_of(items: list[Manifest]) -> Any:
     return one(items, "Deployment")["spec"]["template"]
 
