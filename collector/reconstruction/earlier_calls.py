@@ -14,7 +14,7 @@ from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import is_answered, is_approval, resumes_run
 from collector.reconstruction.drafts import GATEWAYS, RunSpans, by_start
-from collector.reconstruction.known_calls import SCOPES_OF_AI_SDK, KnownCalls, begins_with_results
+from collector.reconstruction.known_calls import SCOPES_OF_APPROVALS, KnownCalls, begins_with_results
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 
 _PYDANTIC_AI: Final = "pydantic-ai"
@@ -152,7 +152,7 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     if anchor is not None and run.models and run.parent is None:
         if anchor.scope in _SCOPES_THAT_WAIT:
             return not _is_fresh(anchor) and _begins_with_answers(run, anchor) and not known.has_waiting_before(anchor)
-        if anchor.scope in SCOPES_OF_AI_SDK and _begins_with_call(run, anchor):
+        if anchor.scope in SCOPES_OF_APPROVALS and _begins_with_call(run, anchor):
             return not known.has_waiting_before(anchor)
     if anchor is not None and run.parent is None and anchor.tracing.extent == "resumed":
         return not known.has_waiting_before(anchor)

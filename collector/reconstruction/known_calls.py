@@ -16,8 +16,9 @@ from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start, clock_of
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall, requested_calls
 
-SCOPES_OF_AI_SDK: Final = ("ai", "gen_ai")
-"""Of Vercel's AI SDK, which begins with the calls that a human approved. Of a run that ends to wait nothing says so."""
+SCOPES_OF_APPROVALS: Final = ("ai", "gen_ai", "gcp.vertex.agent")
+"""Of Vercel's AI SDK and Google's ADK, which begin with the calls that a human approved. Without content, nothing says so of a
+run that ends to wait."""
 
 
 class CallIds:
@@ -158,7 +159,7 @@ class _AgentTimes:
 def _may_wait(anchor: GenAISpan) -> bool:
     """Whether a run may have ended to wait for an answer."""
     waits = anchor.call_id is not None or anchor.is_pending or anchor.tracing.outcome in WAITS
-    return waits or anchor.scope in SCOPES_OF_AI_SDK
+    return waits or anchor.scope in SCOPES_OF_APPROVALS
 
 
 class KnownCalls:

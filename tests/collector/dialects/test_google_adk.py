@@ -230,11 +230,17 @@ def test_a_run_that_ends_with_a_call_that_waits_for_a_confirmation_goes_on_in_an
 def test_without_content_nothing_tells_that_a_callback_answered_for_a_tool_that_raised(
     tool: str, is_open: bool
 ) -> None:
-    silent = adk(f"execute_tool {tool}", 2, 1, attributes={**TOOL, "gen_ai.tool.name": tool})
-    raised = adk("execute_tool ship", 3, 1, 20, attributes={**TOOL, "gen_ai.tool.name": "ship"}, status=2)
-    asked = adk("generate_content m", 4, 1, 40, attributes={"gen_ai.operation.name": "generate_content"})
+    silent = adk(f"execute_tool {tool}", 2, 1, 10, attributes={**TOOL, "gen_ai.tool.name": tool})
+    raised = adk("execute_tool ship", 3, 1, 30, attributes={**TOOL, "gen_ai.tool.name": "ship"}, status=2)
+    asked = [
+        adk("generate_content m", number, 1, at, 5, attributes={"gen_ai.operation.name": "generate_content"})
+        for number, at in ((4, 1), (5, 22), (6, 50))
+    ]
     run = run_of(
-        adk("invoke_agent till", 1, attributes={"gen_ai.operation.name": "invoke_agent"}), silent, raised, asked
+        adk("invoke_agent till", 1, lasting=90, attributes={"gen_ai.operation.name": "invoke_agent"}),
+        silent,
+        raised,
+        *asked,
     )
     assert [call.status for call in run.trajectory.calls] == ["unset", "error"]
     assert doubts(run) == (["unobserved_results"] if is_open else [])
@@ -435,3 +441,15 @@ def test_a_turn_whose_only_call_is_of_a_tool_that_was_not_offered_has_no_span_in
 def test_a_call_of_an_offered_tool_that_no_span_shows_is_in_doubt() -> None:
     config = {"tools": [{"functionDeclarations": [PAY]}]}
     assert doubts(run_of(*requests({"order": 7, "amount": 1}, config))) == ["uncertain_execution"]
+
+
+@pytest.mark.parametrize("asks_first", [False, True])
+def test_without_content_a_run_that_begins_with_a_call_began_in_another_trace(asks_first: bool) -> None:
+    run = run_of(
+        adk("invocation", 9, lasting=100),
+        adk("invoke_agent travel", 1, 9, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}),
+        *([model(4, 0)] if asks_first else []),
+        adk("execute_tool pay", 2, 1, 12, 2, attributes={**TOOL, f"{ADK}.tool_call_args": "{}"}),
+        model(3, 20),
+    )
+    assert (called(run), "other_traces" in doubts(run)) == (["pay"], not asks_first)
