@@ -65,7 +65,7 @@ def test_mistakes_are_named(text: str, message: str, tmp_path: Path) -> None:
 )
 def test_tls_and_sasl_are_passed_on(keys: dict[str, Any], expected: dict[str, Any]) -> None:
     settings = KafkaReceiverConfig.model_validate({"brokers": ["a:1", "b:2"], **keys}).librdkafka()
-    assert settings == {"bootstrap.servers": "a:1,b:2", "client.id": "rightcall", **expected}
+    assert settings == {"bootstrap.servers": "a:1,b:2", "client.id": "rightcall", "log_level": 2, **expected}
 
 
 def test_the_password_is_not_shown() -> None:
