@@ -251,6 +251,7 @@ class KnownCalls:
         if self._agents is None:  # one pass over all runs, and not one for each that asks
             self._agents = defaultdict(_AgentTimes)
             for run in self.runs:
+                checkpoint()
                 if run.anchor is not None:
                     self._agents[run.anchor.name].add(run.anchor)
         return self._agents[anchor.name]
