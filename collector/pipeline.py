@@ -78,7 +78,7 @@ class Pipeline:
         archive: Archive | None = None,
         running: RunningBelow = nothing_runs,
     ) -> None:
-        self.is_deaf: Callable[[], bool] = lambda: False
+        self.input_stalled: Callable[[], bool] = lambda: False
         """Whether spans may wait where nobody can read them now."""
         self._time = PausableTime(clock.now)
         clock = Clock(self._time.now, clock.wall_ns, clock.sleep, clock.random, clock.since_boot)
@@ -207,7 +207,7 @@ class Pipeline:
         """
         # Nothing is taken while the queue is full, so that a trace is
         # quiet says nothing then: what it lacks may wait to be taken.
-        if (self._queue is not None and self._queue.full) or self.is_deaf():
+        if (self._queue is not None and self._queue.full) or self.input_stalled():
             self._time.pause()
             return _WHILE_FULL
         self._time.go_on()

@@ -54,8 +54,8 @@ class Positions:
         if heard:
             self._heard = time.monotonic()
 
-    def are_unknown(self) -> bool:
-        """Whether the brokers are silent: that a trace is quiet says nothing then. Of an owner; asked on any thread."""
+    def brokers_are_silent(self) -> bool:
+        """Whether the brokers of owned partitions do not answer: that a trace is quiet says nothing then. For any thread."""
         return self._owns and time.monotonic() - self._heard > _SILENCE
 
     def lost(self, partition: Partition, failure: Message) -> None:

@@ -63,10 +63,10 @@ def test_while_the_sending_queue_is_full_no_time_passes_for_what_could_not_be_se
 
 def test_no_time_passes_while_what_is_missing_may_be_where_nobody_can_read_it(bench: Bench) -> None:
     bench.send(WEATHER)
-    bench.pipeline.is_deaf = lambda: True
+    bench.pipeline.input_stalled = lambda: True
     bench.wait(1000)
     assert bench.pipeline.open_traces == 1
-    bench.pipeline.is_deaf = lambda: False
+    bench.pipeline.input_stalled = lambda: False
     bench.send(EMAIL, RUN)
     bench.wait(SETTLE + 0.5)
     assert labels(bench) == [(0, "pass")]
