@@ -106,7 +106,7 @@ def _are_below(spans: Sequence[GenAISpan], agent: GenAISpan) -> bool:
             or span.dialect != agent.dialect
         ):
             return False
-    return not agent.remote_parent
+    return not (agent.remote_parent or agent.is_pending)
 
 
 def _are_plain(tools: Sequence[GenAISpan]) -> bool:

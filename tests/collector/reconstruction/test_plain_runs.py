@@ -239,3 +239,11 @@ def traces(draw: st.DrawFn) -> Trace:
 def test_what_is_read_as_plain_is_what_is_rebuilt(trace: Trace) -> None:
     found = plain_of(trace)
     assert found is None or [found] == rebuilt_of(trace)
+
+
+def test_a_run_that_ends_to_wait_is_not_plain() -> None:
+    spans, parents = plain_trace(calls=1, asks=True)
+    next(span for span in spans if span.role is AGENT).is_pending = True
+    assert plain_of((spans, parents)) is None
+    (run,) = rebuilt_of((spans, parents))
+    assert [doubt.name for doubt in run.trajectory.doubts] == ["other_traces"]
