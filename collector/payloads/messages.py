@@ -54,8 +54,8 @@ _TOOL_KEYS: Final = ("tool", "tool_name", "toolName", "function_name")
 _CALL_ID_KEYS: Final = ("call_id", "callId", "id", "toolCallId", "tool_call_id", "toolUseId", "ref")
 CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
 _CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input", "toolInput")
-_PROVIDER_ARGUMENTS: Final = ("queries", "code")
-"""What OpenAI writes of the input of its tools, besides the `action` of a search."""
+_PROVIDER_ARGUMENTS: Final = ("query", "queries", "code")
+"""What providers and the conventions write of the input of a provider's tools, besides OpenAI's `action` of a search."""
 _ITEM_OF_OPENAI: Final = re.compile(r"(?:ws|fs|ig)_")
 """How ids of calls of tools begin that OpenAI runs and whose input it does not give as arguments."""
 _EMPTY: Final[tuple[object, ...]] = ("{}", {})
@@ -256,16 +256,17 @@ def call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
     refused = refused_tool(arguments)
     if refused is not None:
         return ToolCallPart(call_id, refused, None)
+    by_provider = _is_by_provider(node)
     if are_stand_ins(arguments, call_id):
         arguments = None
-    elif is_answered_call(node) and arguments is None:
-        arguments = arguments_of_provider(node)
-    return ToolCallPart(call_id, name, arguments, _is_by_provider(node))
+    elif by_provider and arguments is None:
+        arguments = arguments_of_provider(inner)
+    return ToolCallPart(call_id, name, arguments, by_provider)
 
 
-def arguments_of_provider(answered: Mapping[Any, Any]) -> object:
-    """Returns the arguments of a call of OpenAI's own tools, which are beside what came of it; None if there are none."""
-    return answered.get("action") or {key: answered[key] for key in _PROVIDER_ARGUMENTS if key in answered} or None
+def arguments_of_provider(call: Mapping[Any, Any]) -> object:
+    """Returns the arguments of a call of a provider's tool, which are beside what else is told of it, if there are any."""
+    return call.get("action") or {key: call[key] for key in _PROVIDER_ARGUMENTS if key in call} or None
 
 
 def are_stand_ins(arguments: object, call_id: str | None) -> bool:

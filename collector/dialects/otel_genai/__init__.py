@@ -172,7 +172,10 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "invoke_workflow": _read_workflow,
     _LOOP: _read_loop,
     # `completion` in the names of Quarkus LangChain4j's spans, `chat.completions` in Semantic Kernel for Java
-    **dict.fromkeys(("chat", "chat.completions", "completion", "generate_content", "text_completion"), read_model),
+    **dict.fromkeys(
+        ("chat", "chat.completions", "completion", "generate_content", "realtime_inference", "text_completion"),
+        read_model,
+    ),
     "list_run_steps": read_steps,
 }
 _OF_MODEL: Final = (semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, *semconv.FINISH_REASONS)
@@ -183,6 +186,7 @@ _EVIDENCE: Final[Mapping[str, tuple[str, ...]]] = {
     "chat": _OF_MODEL,
     "completion": _OF_MODEL,
     "generate_content": _OF_MODEL,
+    "realtime_inference": _OF_MODEL,
     "text_completion": _OF_MODEL,
 }
 """The attributes of each operation that tell it from another of that name."""

@@ -13,6 +13,7 @@ from collector.model.genai_span import IGNORED, Role
 from collector.model.span import Span
 from tests.builders import (
     agent_span,
+    asked,
     called,
     doubts,
     log,
@@ -700,6 +701,17 @@ def test_sentry_has_each_call_of_a_stream_of_googles_models_twice() -> None:
         span("generate_content gemini", 3, 1, 20, 10, attributes=answered, scope="@sentry/node"),
     )
     assert (called(run), doubts(run)) == (["weather", "weather"], [])
+
+
+def test_what_a_model_generates_in_a_realtime_session_is_an_answer() -> None:
+    live = {"gen_ai.operation.name": "realtime_inference"}
+    call = ("c1", "pay", {"order": 7})
+    run = run_of(
+        agent_span(lasting=100),
+        model_span([call], 2, at=10, attributes=live, input_messages=[user("Pay!")]),
+        model_span((), 3, at=30, attributes=live, input_messages=[user("Pay!"), asked(call), result("c1", "paid")]),
+    )
+    assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], "ok", [])
 
 
 def test_sentry_has_the_calls_of_an_answer_in_an_attribute_of_their_own() -> None:

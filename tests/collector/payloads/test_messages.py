@@ -64,6 +64,24 @@ def test_a_call_is_found_in(shape: str, encode: Any) -> None:
     assert (call.id, call.name, arguments) == ("c1", "f", ARGUMENTS)
 
 
+def test_the_input_of_a_providers_tool_is_in_its_details() -> None:
+    details = {"type": "code_interpreter", "status": "completed", "code": "print(1)"}
+    part = {"type": "server_tool_call", "id": "c1", "name": "code_interpreter", "server_tool_call": details}
+    (call,) = tool_call_parts([{"role": "assistant", "parts": [part]}])
+    assert (call.arguments, call.by_provider) == ({"code": "print(1)"}, True)
+
+
+def test_details_of_a_providers_tool_may_say_nothing_of_its_input() -> None:
+    part = {
+        "type": "server_tool_call",
+        "id": "c1",
+        "name": "web",
+        "server_tool_call": {"type": "web", "status": "done"},
+    }
+    (call,) = tool_call_parts([{"role": "assistant", "parts": [part]}])
+    assert call.arguments is None
+
+
 def test_calls_are_in_the_order_of_the_message() -> None:
     output = {"parts": [{"type": "tool_call", "name": name} for name in "abc"]}
     assert [call.name for call in tool_call_parts(output)] == ["a", "b", "c"]
