@@ -49,6 +49,10 @@ class CallScorer(Generic[OptionsT]):
     """False if the options say all that it expects: in a rule it needs no pattern."""
     tells_failures_apart: bool = False
     """Whether it may matter which calls failed, even where neither all nor none of them having failed does."""
+    reads_arguments: bool = True
+    """False if the arguments of calls do not matter."""
+    asked: Sequence[Mapping[str, Any]] = ()
+    """Arguments of calls that its options ask for."""
 
     def __call__(
         self, *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]], work: Work | None = None
@@ -72,7 +76,7 @@ class PluginScorer:
 
     def __init__(self, installed: Installed[ScorerPlugin[Any]], options: Mapping[str, Any]) -> None:
         self._installed, self._options = installed, installed.parse(options)
-        self.reads_expected = installed.plugin.reads_expected
+        self.reads_expected, self.reads_arguments = installed.plugin.reads_expected, installed.plugin.reads_arguments
 
     def __call__(
         self, *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]], work: Work | None = None
@@ -89,12 +93,14 @@ def make_scorer(
     *,
     reads_expected: bool = True,
     tells_failures_apart: bool = False,
+    reads_arguments: bool = True,
+    asked: Sequence[Mapping[str, Any]] = (),
 ) -> Scorer:
-    """Returns the scorer of a system.
+    """Returns the scorer of a system; what is not said here is as `CallScorer` says.
 
     ``spend`` spends the work that the system needs, if that is more than comparing each expected call with each actual one.
     """
-    return CallScorer(options, score, spend, reads_expected, tells_failures_apart)
+    return CallScorer(options, score, spend, reads_expected, tells_failures_apart, reads_arguments, asked)
 
 
 def spend_on_comparisons(one: Sequence[Call], other: Sequence[Call], work: Work) -> None:

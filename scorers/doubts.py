@@ -83,12 +83,13 @@ def decide(
     ``tells_failures_apart`` it may matter to it which calls failed. The value is that of the calls as recorded. Raises
     WorkLimitError, as ``score`` and ``is_final`` may.
     """
-    # The calls as recorded are scored first: their value is reported whatever the label, and an error needs no doubts.
+    # The calls as recorded are scored first: their value is reported whatever the label, and no doubt decides
+    # what is an error, or undecided by itself.
     recorded = score(trajectory)
     # Immaterial ones are dropped before they are tried: they would multiply the alternatives for nothing, and may exceed
     # their limit, which would leave the run undecided.
     doubts = [doubt for doubt in trajectory.doubts if doubt.name in DECIDING and doubt.name not in immaterial]
-    if recorded.label == "error":
+    if recorded.label not in ("pass", "fail"):
         return recorded
     if not doubts:
         return without_pass(trajectory, recorded, doubts)
@@ -103,7 +104,7 @@ def decide(
         found = score(least)
         if recorded.label == found.label == "fail" and is_final(least, found):
             return recorded
-        return _undecided(recorded, "ambiguous", ["its calls can be read in more ways than are tried"])
+        return undecided(recorded, "ambiguous", ["its calls can be read in more ways than are tried"])
     may_be_more = is_open(doubts)
     for other in possible:
         work.spend(_ALTERNATIVE_COST * (1 + len(trajectory.calls)), "the doubts of the run")
@@ -111,7 +112,7 @@ def decide(
         if found.label != recorded.label or (may_be_more and not is_final(other, found)):
             only_order = all(doubt.name == "uncertain_order" for doubt in doubts)
             sentences = list(dict.fromkeys(doubt.sentence or doubt.name for doubt in doubts))
-            return _undecided(recorded, "ambiguous" if only_order else "incomplete", sentences)
+            return undecided(recorded, "ambiguous" if only_order else "incomplete", sentences)
     return without_pass(trajectory, recorded, doubts)
 
 
@@ -128,7 +129,7 @@ def without_pass(trajectory: Trajectory, score: Score, doubts: Iterable[Doubt] =
         masked = [call for at, call in enumerate(trajectory.calls) if at in trusted and call.arguments is not None]
         sentences += [f"{shorten(call.name)}: a value of its arguments is masked" for call in masked]
         if sentences:
-            return _undecided(score, "incomplete", sentences)
+            return undecided(score, "incomplete", sentences)
     return score
 
 
@@ -149,7 +150,8 @@ def _in_all_readings(trajectory: Trajectory, doubts: Iterable[Doubt], *, collaps
     return replace(trajectory, calls=kept, doubts=())
 
 
-def _undecided(score: Score, label: Literal["ambiguous", "incomplete"], sentences: Sequence[str]) -> Score:
+def undecided(score: Score, label: Literal["ambiguous", "incomplete"], sentences: Sequence[str]) -> Score:
+    """Returns the score without its verdict; the sentences say what leaves it open."""
     shown = [*sentences[:_MAX_SENTENCES], *(["..."] if len(sentences) > _MAX_SENTENCES else [])]
     return replace(score, label=label, explanation=f"{score.explanation}; {label}: {'; '.join(shown)}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -32,6 +32,7 @@ from scorers.rules.selection import CompiledMatch
 from scorers.rules.semantic_texts import SemanticTexts
 from scorers.score import Score, error_score, reaches
 from scorers.trajectory import Trajectory
+from scorers.unseen_arguments import score_unseen
 from scorers.wording import nearest
 from scorers.work import Work, WorkLimitError
 
@@ -72,6 +73,9 @@ class _System(NamedTuple):
     version: str
     reads_expected: bool
     tells_failures_apart: bool
+    reads_arguments: bool
+    asked: Sequence[Mapping[str, Any]]
+    """Arguments of calls that its options ask for."""
 
 
 class CompiledRule:
@@ -195,10 +199,12 @@ class CompiledRule:
             return
         scorer = PluginScorer(plugin, ref.options) if plugin else registry.SCORERS[ref.system](**ref.options)
         reads_expected = not isinstance(scorer, CallScorer | PluginScorer) or scorer.reads_expected
+        reads_arguments = not isinstance(scorer, CallScorer | PluginScorer) or scorer.reads_arguments
         if reads_expected:
             check_flattening(self._native.pattern)
         apart = isinstance(scorer, CallScorer) and scorer.tells_failures_apart
-        self._systems[name] = _System(scorer, version, reads_expected, apart)
+        asked = scorer.asked if isinstance(scorer, CallScorer) else ()
+        self._systems[name] = _System(scorer, version, reads_expected, apart, reads_arguments, asked)
 
     def _score(self, name: str, trajectory: Trajectory, work: Work) -> Score:
         if not trajectory.doubts:
@@ -225,9 +231,18 @@ class CompiledRule:
             # Where the pattern has alternatives, only the alignment with this run tells which of them is expected. As listed,
             # since the originals know no concurrency: they read the calls that were made in that order, too.
             diagnosis = self._native.diagnose_as_listed(trajectory, work)
-            expected = expected_calls(pattern, diagnosis, trajectory)
-        score = system.scorer(expected=expected, actual=actual_calls(trajectory, executed), work=work)
-        return _for_all_calls(_by_threshold(score, self.rule.pass_), executed, len(trajectory.calls))
+            expected = expected_calls(pattern, diagnosis, trajectory, work)
+        actual = actual_calls(trajectory, executed)
+
+        def score_of(made: Sequence[Mapping[str, Any]]) -> Score:
+            return _by_threshold(system.scorer(expected=expected, actual=made, work=work), self.rule.pass_)
+
+        if system.reads_arguments:
+            made = [(index, trajectory.calls[index]) for index in executed]
+            score = score_unseen(score_of, (expected, actual), system.asked, made, work)
+        else:
+            score = score_of(actual)
+        return _for_all_calls(score, executed, len(trajectory.calls))
 
 
 def _declared(trajectory: Trajectory, work: Work) -> Evaluation:

@@ -35,11 +35,13 @@ class ScorerPlugin(Generic[OptionsT]):
 
     The function must not change what it is given. Where it raises, the evaluation is an ``error``. ``reads_expected`` is False
     if its options say all that it expects: a rule then needs no pattern for it, and the expected calls are empty.
+    ``reads_arguments`` is False if it does not look at arguments: then it does not matter whether they were captured.
     """
 
     options: type[OptionsT]
     score: Callable[[OptionsT, list[Call], list[Call]], Score]
     reads_expected: bool = True
+    reads_arguments: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 Optional, alternative, repeated or unordered elements have no single list. The list used is that of the alignment closest
 to the run: the branches taken and the repetitions made, in the order they were made, or listed if they ran concurrently.
 Arguments that are all literals are used as they are. If matchers are among them, a call that satisfies all, even out of order,
-lends its own arguments. Where none does, a text that no call has stands for each matcher: most published scorers take an
-expectation without arguments for any arguments at all.
+lends its own arguments, but for values that are masked, if the matchers need these. Where none does, a text that no call has
+stands for each matcher: most published scorers take an expectation without arguments for any arguments at all.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from pydantic import BaseModel
 
 from scorers.conformance.diagnosis import Diagnosis
 from scorers.conformance.pattern import Pattern
+from scorers.rules.masks import with_filled_masks
 from scorers.rules.matchers import Exact, Ignore
 from scorers.rules.model import Tool
 from scorers.rules.names import format_name, is_exact
 from scorers.trajectory import ToolCall, Trajectory
+from scorers.work import Work
 
 PlainCall = dict[str, Any]
 
@@ -38,13 +40,19 @@ def check_flattening(pattern: Pattern | None) -> None:
         )
 
 
-def expected_calls(pattern: Pattern, diagnosis: Diagnosis, trajectory: Trajectory) -> list[PlainCall]:
-    """Returns the expected calls of the alignment closest to the run."""
+def expected_calls(pattern: Pattern, diagnosis: Diagnosis, trajectory: Trajectory, work: Work) -> list[PlainCall]:
+    """Returns the expected calls of the alignment closest to the run. Raises WorkLimitError."""
     calls, expected = trajectory.calls, []
-    unmet = _text_of_no_call(calls) if diagnosis.gaps else ""
+    unmet = _text_of_no_call(calls)
     for pair, (tool, _) in enumerate(diagnosis.pairs):
         fitting = diagnosis.fitting(pair)
-        expected.append(_expected(pattern.tools[tool], None if fitting is None else calls[fitting], unmet))
+        call = None if fitting is None else calls[fitting]
+        lent = None if call is None else call.arguments
+        if call is not None and fitting is not None and not diagnosis.calls[fitting].definitely >> tool & 1:
+            # What nobody could read, or a mask, does not satisfy a matcher.
+            call = None if call.arguments_text is not None else call
+            lent = None if lent is None else with_filled_masks(lent, (), unmet, work)
+        expected.append(_expected(pattern.tools[tool], lent, unmet, is_met=call is not None))
     return expected
 
 
@@ -53,14 +61,14 @@ def actual_calls(trajectory: Trajectory, indexes: Sequence[int]) -> list[PlainCa
     return [_actual(trajectory.calls[index]) for index in indexes]
 
 
-def _expected(tool: Tool, call: ToolCall | None, unmet: str) -> PlainCall:
-    """Returns the expected call. ``call`` is the one that satisfies it; where none does, ``unmet`` stands for its matchers."""
+def _expected(tool: Tool, lent: Mapping[str, Any] | None, unmet: str, *, is_met: bool) -> PlainCall:
+    """Returns the expected call, with the arguments of the one that satisfies it; if none does, ``unmet`` for its matchers."""
     flat: PlainCall = {"tool": tool.tool}
     if tool.arguments is None:
         return flat
     # A scorer that compares whole argument objects would fail on a part of them: so either all literals or the call's own.
-    if call is not None and any(map(_is_matcher, tool.arguments.values())):
-        return flat | _arguments(call.arguments)
+    if is_met and any(map(_is_matcher, tool.arguments.values())):
+        return flat | _arguments(lent)
     args = {
         key: unmet if _is_matcher(value) else value.exact if isinstance(value, Exact) else value
         for key, value in tool.arguments.items()

@@ -93,6 +93,34 @@ def has_mask(value: Any, work: Work) -> bool:
     return False
 
 
+def with_filled_masks(value: Any, models: Sequence[Any], filler: Any, work: Work, *, takes: bool = False) -> Any:
+    """Returns the value with its masks replaced: by what the first model has there, if ``takes``, else by the filler.
+
+    A mask that a model has in the same place is a text that is expected as it is, and stays. Raises WorkLimitError.
+    """
+    if isinstance(value, str):
+        if not is_masked(value, work) or value in models:
+            return value
+        return models[0] if takes and models else filler
+    if isinstance(value, Mapping):
+        work.spend(1 + len(value), "masks in arguments")
+        objects = [model for model in models if isinstance(model, Mapping)]
+        filled = {}
+        for key, item in value.items():
+            inside = [model[key] for model in objects if key in model]
+            filled[key] = with_filled_masks(item, inside, filler, work, takes=takes)
+        return filled
+    if isinstance(value, list | tuple):
+        work.spend(1 + len(value), "masks in arguments")
+        rows = [model for model in models if isinstance(model, list | tuple)]
+        items = []
+        for at, item in enumerate(value):
+            inside = [row[at] for row in rows if at < len(row)]
+            items.append(with_filled_masks(item, inside, filler, work, takes=takes))
+        return items
+    return value
+
+
 class MaskedChoices:
     """As `Choices`, of which it takes the same, for calls with masked values: tells which tools a call has, or may have."""
 

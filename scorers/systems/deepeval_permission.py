@@ -36,7 +36,7 @@ def create(**options: Any) -> Scorer:
     parsed = parse_options(NAME, DeepevalPermissionOptions, options)
     if parsed.allowed_tools is None and parsed.denied_tools is None:
         raise OriginalError(f"{NAME} needs allowed_tools or denied_tools: a trace does not tell what was permitted")
-    return make_scorer(parsed, _score, reads_expected=False)
+    return make_scorer(parsed, _score, reads_expected=False, reads_arguments=False)
 
 
 def _score(options: DeepevalPermissionOptions, _expected: list[Call], actual: list[Call]) -> Score:

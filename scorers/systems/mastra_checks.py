@@ -64,7 +64,7 @@ def create(**options: Any) -> Scorer:
         raise ValueError(f"{NAME} option 'arg': {parsed.check} " + (f"needs {meaning}" if meaning else "takes none"))
     if parsed.times is not None and parsed.check != "calledTool":
         raise ValueError(f"{NAME} option 'times': only calledTool takes it")
-    return make_scorer(parsed, _score, reads_expected=False)
+    return make_scorer(parsed, _score, reads_expected=False, reads_arguments=False)
 
 
 def _score(options: MastraChecksOptions, _expected: list[Call], actual: list[Call]) -> Score:

@@ -53,7 +53,7 @@ def create(**options: Any) -> Scorer:
     # In JavaScript an empty list is true and an empty text is not.
     if not parsed.expected_tool and parsed.expected_tool_order is None:
         raise OriginalError("mastra_code needs expectedTool or expectedToolOrder")
-    return make_scorer(parsed, _score, reads_expected=False)
+    return make_scorer(parsed, _score, reads_expected=False, reads_arguments=False)
 
 
 def called_tools(actual: list[Call]) -> list[str]:

@@ -110,7 +110,19 @@ def create(**options: Any) -> Scorer:
     def spend(_options: PromptfooOptions, _expected: list[Call], actual: list[Call], work: Work) -> None:
         work.spend(sum(20 + len(call.tool) // 8 for call in actual) * (1 + size // 4), "the patterns of promptfoo")
 
-    return make_scorer(parsed, score, spend, reads_expected=False)
+    return make_scorer(parsed, score, spend, reads_expected=False, asked=_asked(parsed))
+
+
+def _asked(options: PromptfooOptions) -> Sequence[Mapping[str, Any]]:
+    """The arguments that are asked for, of a tool or of a shell, which are a command to it."""
+    value = options.value
+    steps = value if isinstance(value, list) else value.get("steps", [value]) if isinstance(value, Mapping) else [value]
+    if options.assertion == "tool-args-match":
+        parsed = _parse(options, _Arguments, value)
+        args = parsed.arguments if parsed.args is ABSENT else parsed.args
+        return (args, {**args, **parsed.defaults}) if isinstance(args, Mapping) else ()
+    globs = [step if isinstance(step, str) else step.get("pattern") or step.get("name", "") for step in steps]
+    return [{"command": glob.replace("*", "x").replace("?", "x")} for glob in globs] + [{"command": "\N{NOT SIGN}"}]
 
 
 def _step(call: Call) -> _Step | None:

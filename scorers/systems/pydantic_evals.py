@@ -73,7 +73,15 @@ def create(**options: Any) -> Scorer:
         raise ValueError(f"{NAME} option {other[0]!r}: the evaluator {parsed.evaluator} takes none")
     reads_expected = parsed.evaluator in {"ToolCorrectness", "TrajectoryMatch"}
     apart = not parsed.counts_failed()
-    return make_scorer(parsed, _score, reads_expected=reads_expected, tells_failures_apart=apart)
+    asked = () if parsed.expected_arguments is None else (parsed.expected_arguments,)
+    return make_scorer(
+        parsed,
+        _score,
+        reads_expected=reads_expected,
+        tells_failures_apart=apart,
+        reads_arguments=bool(asked),
+        asked=asked,
+    )
 
 
 def _score(options: PydanticEvalsOptions, expected: list[Call], actual: list[Call]) -> Score:

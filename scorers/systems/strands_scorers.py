@@ -47,7 +47,7 @@ def create(**options: Any) -> Scorer:
     parsed = parse_options(NAME, StrandsOptions, options)
     if (parsed.scorer == "tool_called") != (parsed.tool is not None):
         raise ValueError(f"{NAME} needs the option 'tool' for the scorer tool_called, and for no other")
-    return make_scorer(parsed, _score, reads_expected=parsed.scorer != "tool_called")
+    return make_scorer(parsed, _score, reads_expected=parsed.scorer != "tool_called", reads_arguments=False)
 
 
 def _score(options: StrandsOptions, expected: list[Call], actual: list[Call]) -> Score:

@@ -48,7 +48,8 @@ def create(**options: Any) -> Scorer:
     parsed = parse_options(NAME, VertexOptions, options)
     if (parsed.metric == "single_tool_use") != (parsed.tool_name is not None):
         raise ValueError("vertex needs tool_name for the metric single_tool_use, and for no other")
-    return make_scorer(parsed, _score, reads_expected=parsed.metric != "single_tool_use")
+    compares = parsed.metric != "single_tool_use"
+    return make_scorer(parsed, _score, reads_expected=compares, reads_arguments=compares)
 
 
 def _score(options: VertexOptions, expected: list[Call], actual: list[Call]) -> Score:

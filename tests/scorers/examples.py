@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from math import factorial
 from typing import Any
@@ -75,7 +76,7 @@ def run(*calls: Any, steps: list[int] | None = None, doubts: Sequence[Doubt] = (
     for at, call in enumerate(calls):
         step = steps[at] if steps else at
         if isinstance(call, ToolCall):
-            made.append(ToolCall(call.name, call.arguments, status=call.status, executed=call.executed, step=step))
+            made.append(replace(call, step=step))
         else:
             name, arguments = call if isinstance(call, tuple) else (call, None)
             made.append(ToolCall(name, arguments, step=step))

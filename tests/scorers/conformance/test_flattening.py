@@ -19,7 +19,7 @@ def flat(expect: dict[str, Any], trajectory: Trajectory, **keys: Any) -> list[di
     diagnosis = native.diagnose_as_listed(trajectory, Work())
     assert native.pattern is not None
     check_flattening(native.pattern)
-    return expected_calls(native.pattern, diagnosis, trajectory)
+    return expected_calls(native.pattern, diagnosis, trajectory, Work())
 
 
 @pytest.mark.parametrize(
