@@ -142,6 +142,7 @@ class Pipeline:
         scoring = Scoring(
             rules.set, skew_ns, self._assembler.scored.has, self.refused.__contains__, self.gaps, self._running, self._confirm
         )  # fmt: skip
+        reader = reader_for(rules, self._context, self._redaction, self._dimensions, content=reads_content)
         # Replaced as one object: an evaluation in slices goes on with the one it began with, never with half of each.
         self._evaluator.rules = Rules(
             rules.set,
@@ -150,12 +151,12 @@ class Pipeline:
             collects_runs=rules.set.has_scope("conversation") and self.offsets is None,
             submits=self._judge_queue is not None and rules.set.has_judges(),
             version=next(self._versions),
+            reader=reader,
         )
         if self._requests.seen_from is not None:
             self._conversation_pipeline.collect(all_runs=self._evaluator.rules.collects_runs)
-        self._requests.reader = reader_for(
-            rules, self._context, self._redaction, self._dimensions, content=reads_content
-        )
+        self._requests.reader = reader
+        self._assembler.read_from_now(reader.names)
 
     # ---- in: called by receivers
 

@@ -25,6 +25,8 @@ class Reader(NamedTuple):
     decoder: Decoder
     span: ReadSpan
     log: _ReadLog
+    names: frozenset[str] | None
+    """The attributes that are read of every span; None for all."""
 
 
 def reader_for(
@@ -48,7 +50,7 @@ def reader_for(
     if redaction.hides_attributes:
         read_span, read_log = span_reader(read_span, redaction), log_reader(read_log, redaction)
     decoder = Decoder(attributes, prefixes, dialects.SCOPES, dialects.SHAPE_MARKERS, dialects.READING)
-    return Reader(decoder, read_span, read_log)
+    return Reader(decoder, read_span, read_log, None if rules.reads_all_attributes else attributes)
 
 
 def _with_attributes(names: Sequence[str], read_span: ReadSpan) -> ReadSpan:

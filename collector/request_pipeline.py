@@ -42,12 +42,17 @@ Steps = Generator[None, None, Rejected]
 
 
 class _ReadScope:
-    """The spans of one scope: which are GenAI spans, with index, trace id and bytes, and which could not be read."""
+    """The spans of one scope: which are GenAI spans, with index, trace id and bytes, and which could not be read.
 
-    __slots__ = ("found", "scope", "undecodable")
+    ``reading`` are the attributes that were read of each, None for all.
+    """
 
-    def __init__(self, scope: lazy.ScopeSpans, undecodable: Sequence[int]) -> None:
-        self.scope, self.undecodable = scope, undecodable
+    __slots__ = ("found", "reading", "scope", "undecodable")
+
+    def __init__(
+        self, scope: lazy.ScopeSpans, undecodable: Sequence[int], reading: frozenset[str] | None = None
+    ) -> None:
+        self.scope, self.undecodable, self.reading = scope, undecodable, reading
         self.found: list[tuple[int, bytes, GenAISpan, bytes]] = []
 
 
@@ -154,11 +159,13 @@ class RequestPipeline:
 
     def _read_scope(self, scope: lazy.ScopeSpans) -> Generator[None, None, _ReadScope]:
         undecodable: list[int] = []
-        read = _ReadScope(scope, undecodable)
+        read = _ReadScope(scope, undecodable, self.reader.names)
         for indexes in scope.portions():
             # One reader for the whole portion: rules may be reloaded in
             # any pause, and decoder and dialects belong together.
             reader = self.reader
+            if reader.names is not read.reading and reader.names is not None:
+                read.reading = reader.names if read.reading is None else read.reading & reader.names
             raws = [scope.spans[index] for index in indexes]
             try:
                 spans = reader.decoder.read(raws, scope.envelope, reader.span)
@@ -245,8 +252,9 @@ class RequestPipeline:
                 self._telemetry.late_spans.inc()
             elif disposition is Disposition.LEFT_OUT:
                 self._count_left_out(span)
-        if (handover := handover_of(scope.envelope)) is not None:
-            self._take_over({trace_id for _, trace_id, _, _ in read.found}, handover, now)
+        handover = handover_of(scope.envelope)
+        if handover is not None or read.reading is not self.reader.names:
+            self._note_origin(read, handover, now)
         forwarded = self._forwarded(scope, withheld)
         if forwarded:
             taken.forwarded.append((scope.envelope, forwarded))
@@ -256,10 +264,16 @@ class RequestPipeline:
             kind = RecordKind.CUT if scope.whole else RecordKind.SPANS
             taken.journaled.append(JournaledScope(scope.envelope, journaled, kind))
 
-    def _take_over(self, trace_ids: Iterable[bytes], handover: Handover, now: float) -> None:
+    def _note_origin(self, read: _ReadScope, handover: Handover | None, now: float) -> None:
+        """Note of the traces of a scope what is special about its spans: read by earlier rules, or handed over."""
         wall_ns = self._clock.wall_ns()
-        for trace in filter(None, [self._assembler.open.get(trace_id) for trace_id in trace_ids]):
-            trace.take_over(handover, wall_ns - int((now - trace.opened) * 1e9))
+        for trace_id in {trace_id for _, trace_id, _, _ in read.found}:
+            trace = self._assembler.open.get(trace_id)
+            if trace is None:
+                continue
+            trace.read_earlier(read.reading)
+            if handover is not None:
+                trace.take_over(handover, wall_ns - int((now - trace.opened) * 1e9))
 
     def _forwarded(self, scope: lazy.ScopeSpans, withheld: set[int]) -> list[bytes]:
         """Returns all but the withheld spans as fields of their scope, as they may leave."""

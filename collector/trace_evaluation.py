@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Final, Literal, NamedTuple
 
 from collector.assembly.conversations import ConversationRun
 from collector.assembly.due import Due
 from collector.assembly.trace import Trace, TraceState
+from collector.checkpoints import checkpoint
 from collector.clock import Clock
 from collector.model.past import Past
+from collector.reader import Reader
 from collector.reconstruction.context import ContextSettings
 from collector.reconstruction.plain_runs import plain_run
 from collector.reconstruction.reconstruct import is_awaited, rebuild
@@ -46,6 +49,8 @@ class Rules(NamedTuple):
     submits: bool
     version: int
     """Of all rules that were in force, one after the other."""
+    reader: Reader
+    """Reads what these rules need of spans."""
 
     @property
     def judge_turns(self) -> bool:
@@ -205,7 +210,7 @@ class TraceEvaluator:
         trace, scored = evaluation.trace, evaluation.scored
         evaluation.spans, evaluation.events = self._results.of_trace(trace, scored.verdicts)
         if evaluation.rules.collects_runs:
-            evaluation.collected = list(collect(trace, evaluation.runs, scored))
+            evaluation.collected = list(collect(trace, evaluation.runs, scored, evaluation.rules.set.reading))
 
     def _fail(self, evaluation: TraceEvaluation, error: Exception) -> None:
         evaluation.has_failed, evaluation.wait, evaluation.past, evaluation.collected = True, "", None, ()
@@ -221,20 +226,39 @@ class TraceEvaluator:
 
 def _rebuild_whole(evaluation: TraceEvaluation) -> None:
     trace, rules = evaluation.trace, evaluation.rules
+    settings = _read_anew(trace, rules)
     spans = list(trace.spans.values())
     # Not of a session of many turns, of which more than its runs is kept for the next one.
     if trace.state is not TraceState.REOPENED:
-        plain = plain_run(trace.trace_id, spans, bytes(trace.links), rules.settings)
+        plain = plain_run(trace.trace_id, spans, bytes(trace.links), settings)
         if plain is not None:
             evaluation.runs = (plain,)
             return
     parents = trace.parents()
-    rebuilt = rebuild(trace.trace_id, spans, parents, rules.settings)
+    rebuilt = rebuild(trace.trace_id, spans, parents, settings)
     evaluation.runs, evaluation.awaited = rebuilt.runs, awaited_span(rebuilt)
     # Most traces have one turn only, so nothing is kept for a second.
     if trace.state is TraceState.REOPENED and not (trace.truncated or trace.seen) and rules.judge_turns:
         past = past_of(spans, parents, rebuilt)
         evaluation.past = None if past is None else _completed(past, trace, rules)
+
+
+def _read_anew(trace: Trace, rules: Rules) -> ContextSettings:
+    """Read held spans anew, if attributes that rules look at were not read of them: rules were reloaded meanwhile.
+
+    Returns the settings, which tell what is still unread of all other spans.
+    """
+    reading, reader = trace.reading, rules.reader
+    unread = frozenset[str]() if reading is None else rules.set.attributes - reading
+    if not unread:  # nearly always
+        return rules.settings
+    for span_id, raw, envelope in trace.held_spans():
+        checkpoint()
+        for read in reader.decoder.read([raw], envelope, reader.span):
+            known = trace.spans.get(span_id)
+            if read is not None and known is not None:
+                known.attributes, known.resource = read[1].attributes, read[1].resource
+    return replace(rules.settings, unread=unread, read_anew=frozenset(trace.held))
 
 
 def is_large(trace: Trace) -> bool:

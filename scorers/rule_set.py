@@ -33,6 +33,7 @@ class RuleSet:
         self._has_judges = any(rule.judges for rule in self.rules)
         self.attributes = frozenset(key for rule in self.rules for key in rule.rule.match.attributes)
         """The span attributes that rules match on."""
+        intents_read = [intent.model_dump_json() for intent in self.intents]
         self._indexes = {
             # Apart, so that the first match of one kind never hides that of another.
             (scope, shadow): RuleIndex([r for r in self.rules if (r.rule.scope, r.rule.shadow) == (scope, shadow)])
@@ -43,6 +44,10 @@ class RuleSet:
         """Whether any rule looks at the definitions of tools."""
         self.reads_intents = any(rule.rule.match.intent is not None for rule in self.rules)
         """Whether any rule matches by the intent."""
+        self.reading = sha256(repr((sorted(self.attributes), self.reads_intents, intents_read)).encode()).hexdigest()[
+            :12
+        ]
+        """A digest of what is read of runs to find out which rules match."""
         self._find_intent = build_classifier(self.intents, embed)
         # Without embeddings: tells cheaply whether a text has to be embedded at all.
         self._by_expression = build_classifier(self.intents)

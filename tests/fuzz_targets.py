@@ -35,7 +35,7 @@ from collector.payloads import (
 from collector.results.redaction import Redaction
 from collector.scoring import conversations
 from collector.storage import records
-from scorers import ToolCall, Trajectory, load_rules
+from scorers import RuleSet, ToolCall, Trajectory, load_rules
 from scorers.rules.parsing import RuleError
 
 SEEDS = Path(__file__).parent / "seeds"
@@ -162,7 +162,7 @@ def _run(data: bytes) -> None:
     run = conversations.restore(data)
     conversation = Conversation(run.key, 0.0, 0.0, {run.anchor: run})
     hash(run.key)
-    conversations.read(conversation)
+    conversations.read(conversation, RuleSet())
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {

@@ -79,6 +79,7 @@ class Assembler:
         self._max_links = 16 * 10 * config.max_spans
         self.scored = ScoredRuns(max(_MIN_SCORED, _SCORED_PER_REMEMBERED * config.remember))
         self._leaving = 0
+        self._reading: frozenset[str] | None = None
         self.on_begun: Callable[[bytes], None] | None = None
         """Is told of a trace that opens without an earlier part of it, which is not remembered any more."""
 
@@ -89,6 +90,10 @@ class Assembler:
     def remembered_bytes(self) -> int:
         """About how many bytes finished traces take, and those without an agent."""
         return self._closed.bytes + self._unclaimed.used_bytes
+
+    def read_from_now(self, reading: frozenset[str] | None) -> None:
+        """Note which attributes are read of spans from now on; None for all."""
+        self._reading = self._unclaimed.reading = reading
 
     def ready(self, wall_ns: Callable[[], int], now: float) -> SeenFrom:
         """Returns from when on this process sees traces; of those that are known by now that is told already."""
@@ -316,6 +321,9 @@ class Assembler:
     def _begin(self, trace_id: bytes, key: bytes | int, now: float, seen_from: SeenFrom | None) -> Trace:
         known = self._unclaimed.claim(trace_id)
         trace = Trace(trace_id, now, now, known.links)
+        trace.reading = self._reading
+        if known.roots:
+            trace.read_earlier(known.reading)
         trace.known_since_ns = self.scored.known_since_ns
         self.open.add(trace)
         if known.before_ready:

@@ -66,7 +66,7 @@ def pack(trace: Trace, max_bytes: int = MAX_PACKED) -> PackedTrace | None:
     state = (
         (trace.opened, trace.touched, bytes(trace.links), trace.state.value, trace.size, trace.truncated),
         (trace.waiting, trace.awaited, trace.has_agent, trace.release, trace.known_since_ns),
-        [place_of(kept) for kept in (trace.resource, trace.seen_from, trace.past)],
+        [place_of(kept) for kept in (trace.resource, trace.seen_from, trace.past, trace.reading)],
         spans,
         dict(trace.held),
         place_of(trace.envelope),
@@ -92,7 +92,7 @@ def unpack(packed: PackedTrace) -> Trace:
     trace = Trace(packed.trace_id, opened, touched, bytearray(links), TraceState(state), size=size, truncated=truncated)
     trace.due = packed.due
     trace.waiting, trace.awaited, trace.has_agent, trace.release, trace.known_since_ns = flags
-    trace.resource, trace.seen_from, trace.past = [objects[place] for place in rare]
+    trace.resource, trace.seen_from, trace.past, trace.reading = [objects[place] for place in rare]
     read = [_span_of(span, objects) for span in spans]
     trace.spans = {span[0]: read[at] for at, span in enumerate(spans)}
     trace.held, trace.envelope = held, objects[envelope]

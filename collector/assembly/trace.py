@@ -127,6 +127,8 @@ class Trace:
     """It is large: its verdict is being made in slices, or waits for that. It is not due meanwhile."""
     seen_from: SeenFrom | None
     """Tells what of it may have begun unseen; None if all of it is seen, as of recordings that are read."""
+    reading: frozenset[str] | None
+    """The attributes that were read of each of its spans; None for all."""
     known_since_ns: int
     """What was seen of it before, in wall time, was forgotten when it opened."""
     leaving: int
@@ -155,6 +157,12 @@ class Trace:
         self.held, self.envelope, self.past, self.awaited = {}, None, None, b""
         self.known_parents, self.links_read, self.recent, self.recent_read, self.known_since_ns = None, 0, None, 0, 0
         self.other_envelopes = self.verdicts = self.histories = _EMPTY
+        self.reading = None
+
+    def read_earlier(self, reading: frozenset[str] | None) -> None:
+        """Note that some of its spans were read while no other attributes than these were."""
+        if self.reading is not reading and reading is not None:
+            self.reading = reading if self.reading is None else self.reading & reading
 
     def take_over(self, handover: Handover, opened_ns: int) -> None:
         """Note what the instance that handed spans over did not see; ``opened_ns`` is when it opened here, in wall time."""

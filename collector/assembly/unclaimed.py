@@ -15,11 +15,13 @@ class Unclaimed:
     """Parent links and roots of one trace, and about how many bytes they take.
 
     ``before_ready``: it was known when the process became ready, from a process that saw traces from ``seen_from`` on.
+    ``reading`` are the attributes that were read of its roots, None for all.
     """
 
-    __slots__ = ("before_ready", "links", "roots", "seen_from", "size")
+    __slots__ = ("before_ready", "links", "reading", "roots", "seen_from", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, reading: frozenset[str] | None) -> None:
+        self.reading = reading
         self.links = bytearray()
         self.roots: list[GenAISpan] = []
         self.size, self.before_ready = _ENTRY, False
@@ -39,6 +41,8 @@ class UnclaimedTraces:
         self._bytes = self._old_bytes = 0  # the latter as many as there were, whatever was claimed since
         self._since = 0.0
         self._seen_from: SeenFrom | None = None
+        self.reading: frozenset[str] | None = None
+        """The attributes that are read of spans now; None for all."""
 
     @property
     def used_bytes(self) -> int:
@@ -68,7 +72,7 @@ class UnclaimedTraces:
             known = self._young.pop(trace_id)
             self._bytes -= known.size
             return known
-        return self._old.pop(trace_id) if trace_id in self._old else Unclaimed()
+        return self._old.pop(trace_id) if trace_id in self._old else Unclaimed(self.reading)
 
     def ready(self, seen_from: SeenFrom) -> None:
         """Note from when on a process sees traces; what is known so far was known to it or to one before it."""

@@ -16,6 +16,7 @@ from collector.model.span import Resource
 from collector.payloads.user_input import user_text
 from collector.payloads.values import name_of
 from collector.reconstruction.drafts import RunSpans
+from scorers.rules.selection import attribute_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,9 @@ class ContextSettings:
     """Whether the agent's outputs and tool definitions are needed."""
     dimensions: Sequence[str] = ()
     """Attributes that are taken from a run's model requests where neither its anchor nor its resource has them."""
+    unread: frozenset[str] = frozenset()
+    """Attributes that rules match and that were not read of the spans of a trace, but for those in ``read_anew``."""
+    read_anew: frozenset[bytes] = frozenset()
     needs_intent: bool = False
     """Whether a span that may carry a run's intent is waited for, as one that may carry its route always is."""
 
@@ -51,6 +55,8 @@ class RunContext:
     attributes: Mapping[str, Any]
     """Short attributes that rules may match: the resource's, overridden by the tenant above the run and by the anchor's."""
     contents: Sequence[Content]
+    unread: frozenset[str]
+    """Keys of what rules match that the spans may have: they were read before there were such rules."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that is known
         self,
@@ -64,10 +70,11 @@ class RunContext:
         dialect: str,
         attributes: Mapping[str, Any],
         contents: Sequence[Content],
+        unread: frozenset[str],
     ) -> None:
         self.route, self.intent, self.agent, self.conversation_id = route, intent, agent, conversation_id
         self.response_id, self.user_input, self.service, self.dialect = response_id, user_input, service, dialect
-        self.attributes, self.contents = attributes, contents
+        self.attributes, self.contents, self.unread = attributes, contents, unread
 
 
 def context_of(run: RunSpans, above: Sequence[GenAISpan], settings: ContextSettings) -> RunContext:
@@ -94,7 +101,16 @@ def context_of(run: RunSpans, above: Sequence[GenAISpan], settings: ContextSetti
         source.dialect or _first_known("dialect", members) or "",
         _merged_attributes(source.resource, above, own, run.models, settings.dimensions),
         _contents(own, run, above) if settings.content else (),
+        _unread(own, source, settings) if settings.unread else settings.unread,
     )
+
+
+def _unread(own: Sequence[GenAISpan], source: GenAISpan, settings: ContextSettings) -> frozenset[str]:
+    """Returns the keys of attributes that were not read of a span, unless the nearest one is known to have them."""
+    if all(span.span_id in settings.read_anew for span in (*own, source)):
+        return frozenset()
+    nearest = own[0].attributes if own and own[0].span_id in settings.read_anew else ()
+    return frozenset(map(attribute_key, settings.unread.difference(nearest)))
 
 
 def _contents(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISpan]) -> list[Content]:

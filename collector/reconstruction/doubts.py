@@ -22,6 +22,10 @@ AWAITED = frozenset({
 Not `uncertain_owner`: if a span of this process would settle it, that is missing, which is a doubt of its own.
 """
 
+UNREAD: Final = Doubt(
+    "unknown_route", sentence="it was read before there were rules that match its attributes, which are unknown now"
+)
+"""Of a run of which not all is known that rules match."""
 _MAX_NAMED: Final = 3  # tools in a sentence
 
 
@@ -62,6 +66,8 @@ def run_doubts(
         found.append(Doubt("unknown_route", sentence=sentence))
     elif run.has_unseen_caller and context.route is None:
         found.append(Doubt("missing_remote_parent", sentence="the caller, in another process, sent no span"))
+    if context.unread:
+        found.append(UNREAD)
     return found
 
 

@@ -16,6 +16,7 @@ from collector.otlp.lazy import parent_links
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.ancestry import MAX_CONTEXT_STEPS
 from collector.reconstruction.context import ContextSettings, context_of
+from collector.reconstruction.doubts import UNREAD
 from collector.reconstruction.drafts import RunSpans, by_start, latest_start
 from collector.reconstruction.matching import CLASSES
 from collector.reconstruction.run import Run
@@ -192,10 +193,12 @@ def _run_of(
     spans = RunSpans(agent, agent.span_id)
     spans.executions, spans.models = [[tool] for tool in tools], models
     context = context_of(spans, above, settings)
+    doubts = [UNREAD] if context.unread else []
     user_input = context.user_input or None
     return Run(
         trace_id, agent.span_id, None, context.agent, context.conversation_id, context.route, context.intent, user_input,
-        context.response_id, context.service, context.dialect, context.attributes, Trajectory(calls, user_input, []),
+        context.response_id, context.service, context.dialect, context.attributes, Trajectory(calls, user_input, doubts),
         tuple([tool.span_id for tool in tools]), None, agent.start_ns, None, context.contents,
         tuple([tool.resource for tool in tools]), scope=agent.scope,
+        unread=context.unread,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from collector.model.genai_span import NOTHING_HIDDEN, GenAISpan
 from collector.payloads.values import limit_parsing
 from collector.reconstruction.ancestry import Ancestry, without_nodes
 from collector.reconstruction.context import ContextSettings, context_of
-from collector.reconstruction.doubts import AWAITED, call_doubts, run_doubts
+from collector.reconstruction.doubts import AWAITED, UNREAD, call_doubts, run_doubts
 from collector.reconstruction.drafts import DraftCall, RunSpans, clock_of, trajectory_of
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.known_calls import KnownCalls
@@ -94,6 +94,7 @@ def _rebuild(
             tuple([call.span_id for call in calls]), run_spans.started_by, _start_of(run_spans), None, context.contents,
             tuple([call.resource for call in calls]), wrong_clocks,
             bool(run_spans.missing_ancestor), "" if run_spans.anchor is None else run_spans.anchor.scope, hidden,
+            context.unread,
         ))  # fmt: skip
     return Rebuilt(runs, spans, ancestry, groups, known)
 
@@ -151,6 +152,6 @@ def is_awaited(runs: Sequence[Run]) -> bool:
     """Returns whether a span is still to come that would settle a doubt."""
     for run in runs:  # without a generator for each trace: nearly all have no doubts
         for doubt in run.trajectory.doubts:
-            if doubt.name in AWAITED:
+            if doubt.name in AWAITED and doubt != UNREAD:
                 return True
     return False

@@ -13,6 +13,8 @@ from scorers.trajectory import Trajectory
 
 AGREEING: Final = frozenset[frozenset[object]]()
 """The wrong clocks of nearly all runs."""
+ALL_READ: Final = frozenset[str]()
+"""What was not read of nearly all runs."""
 
 
 @dataclass(slots=True, init=False)
@@ -56,6 +58,8 @@ class Run:
     """The instrumentation scope of its anchor."""
     hidden: frozenset[Told]
     """What of this was read from attributes whose values must not leave, in any span of its trace."""
+    unread: frozenset[str]
+    """Keys that rules match, as `scorers` names them, and that were not read of it: there were no such rules then."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what is known of a run
         self,
@@ -82,6 +86,7 @@ class Run:
         is_below_missing: bool = False,
         scope: str = "",
         hidden: frozenset[Told] = NOTHING_HIDDEN,
+        unread: frozenset[str] = ALL_READ,
     ) -> None:
         self.trace_id, self.span_id, self.parent_span_id, self.agent = trace_id, span_id, parent_span_id, agent
         self.conversation_id, self.route, self.intent, self.user_input = conversation_id, route, intent, user_input
@@ -89,4 +94,4 @@ class Run:
         self.trajectory, self.call_span_ids, self.started_by = trajectory, call_span_ids, started_by
         self.start_ns, self.found_intent, self.contents = start_ns, found_intent, contents
         self.call_resources, self.wrong_clocks = call_resources, wrong_clocks
-        self.is_below_missing, self.scope, self.hidden = is_below_missing, scope, hidden
+        self.is_below_missing, self.scope, self.hidden, self.unread = is_below_missing, scope, hidden, unread

@@ -18,10 +18,17 @@ from collector.model.genai_span import Content, Told
 from collector.model.semconv import SERVICE_NAMESPACE
 from collector.reconstruction.judged_run import final_response
 from collector.reconstruction.run import Run
-from collector.scoring.select_and_score import Scored, arguments_to_embed, tenant_of, verdicts_of_conversation
+from collector.scoring.select_and_score import (
+    Scored,
+    arguments_to_embed,
+    tenant_of,
+    verdicts_of_conversation,
+    words_to_embed,
+)
 from collector.scoring.verdict import Verdict
 from scorers import Doubt, FoundIntent, RuleSet, ToolCall, Trajectory
 from scorers.doubts import MORE_CALLS, is_open
+from scorers.rules.selection import attribute_key
 from scorers.trajectory import DoubtName, Order
 
 _PLAIN: Final = (
@@ -33,8 +40,11 @@ _ALL: Final[tuple[Told, ...]] = get_args(Told)
 _DAMAGED = "a run of a conversation is damaged"
 
 
-def collect(trace: Trace, runs: Sequence[Run], scored: Scored) -> Iterator[ConversationRun]:
-    """Yield the runs of a trace that belong to a conversation and were just scored, or belong to another than before."""
+def collect(trace: Trace, runs: Sequence[Run], scored: Scored, reading: str) -> Iterator[ConversationRun]:
+    """Yield the runs of a trace that belong to a conversation and were just scored, or belong to another than before.
+
+    ``reading`` tells what was read of them, as `RuleSet.reading` does.
+    """
     keys = conversations_of(runs)
     if not keys:
         return
@@ -49,7 +59,7 @@ def collect(trace: Trace, runs: Sequence[Run], scored: Scored) -> Iterator[Conve
         envelope = trace.envelope_of(run.span_id)
         resource = b"" if envelope is None else envelope.resource
         complete = not is_open(run.trajectory.doubts) or _is_a_part(run)
-        record = write(key, run, resource, complete=complete)
+        record = write(key, run, resource, complete=complete, reading=reading)
         yield ConversationRun(
             key, run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, run.start_ns,
             tuple([run.trace_id + part for part in parts]),
@@ -109,7 +119,7 @@ def _start(run: Run) -> tuple[int, bytes]:
     return run.start_ns, run.span_id
 
 
-def write(key: ConversationKey, run: Run, resource: bytes, *, complete: bool) -> bytes:
+def write(key: ConversationKey, run: Run, resource: bytes, *, complete: bool, reading: str) -> bytes:
     """Serialise a run of a conversation for ``read``; ``resource`` is that of its anchor, serialised."""
     found = run.found_intent
     calls = [[getattr(call, name) for name in _OF_CALL] for call in run.trajectory.calls]
@@ -123,6 +133,8 @@ def write(key: ConversationKey, run: Run, resource: bytes, *, complete: bool) ->
         "doubts": [list(doubt) for doubt in run.trajectory.doubts],
         "resource": b64encode(resource).decode(),
         "complete": complete,
+        "reading": reading,
+        "unread": sorted(run.unread),
     }
     return _text(
         {**written, "calls": calls}, {**written, "attributes": {}, "calls": [_without_values(c) for c in calls]}
@@ -152,21 +164,40 @@ def restore(record: bytes) -> ConversationRun:
 
 def score(conversation: Conversation, rules: RuleSet, release: str, skew_ns: int) -> tuple[list[Verdict], bytes]:
     """Returns the verdicts of a conversation and the resource of the run it is anchored at. Raises ValueError as ``read``."""
-    runs, resource = read(conversation)
+    runs, resource = read(conversation, rules)
     complete, revision = conversation.complete(release), conversation.revision
     return verdicts_of_conversation(runs, rules, release, skew_ns, complete=complete, revision=revision), resource
 
 
 def texts_to_embed(conversation: Conversation, rules: RuleSet) -> Iterator[str]:
-    """Yield the arguments that must be embedded to score a conversation. Raises ValueError as ``read``."""
-    yield from arguments_to_embed(read(conversation)[0], rules, ("conversation",))
+    """Yield the texts that must be embedded to score a conversation. Raises ValueError as ``read``."""
+    runs, _ = read(conversation, rules)
+    yield from words_to_embed(runs, rules)
+    yield from arguments_to_embed(runs, rules, ("conversation",))
 
 
-def read(conversation: Conversation) -> tuple[list[Run], bytes]:
-    """Returns the runs of a conversation in order of start, and the resource of the first. Raises ValueError if damaged."""
+def read(conversation: Conversation, rules: RuleSet) -> tuple[list[Run], bytes]:
+    """Returns the runs of a conversation in order of start, and the resource of the first, to be scored by these rules.
+
+    Raises ValueError if damaged.
+    """
     read_runs = [(_run(written), written) for run in conversation.runs.values() for written in (_parse(run.record),)]
     read_runs.sort(key=lambda item: _start(item[0]))
+    for run, written in read_runs:
+        # An earlier version noted nothing.
+        if (written.get("reading") or rules.reading) != rules.reading:
+            _forget_reading(run, rules)
     return [run for run, _ in read_runs], b64decode(read_runs[0][1]["resource"])
+
+
+def _forget_reading(run: Run, rules: RuleSet) -> None:
+    """Have the rules in force find the intent of a run that was collected under others, and note what was not read of it."""
+    if run.found_intent is not None:
+        run.intent = run.found_intent = None
+    unread = set(map(attribute_key, rules.attributes.difference(run.attributes)))
+    if rules.reads_intents and run.intent is None and run.user_input is None:
+        unread.add("intent")
+    run.unread = run.unread | unread
 
 
 def _parse(record: bytes) -> Mapping[str, Any]:
@@ -201,6 +232,7 @@ def _run(written: Mapping[str, Any]) -> Run:
             found_intent=None if found is None else FoundIntent(*found),
             contents=() if words is None else (Content({"text": words}),),
             hidden=frozenset(written.get("hidden", _ALL)),  # an earlier version noted nothing
+            unread=frozenset(written.get("unread", ())),
             **plain,
         )
     except (KeyError, TypeError) as error:

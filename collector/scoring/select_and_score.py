@@ -17,6 +17,7 @@ from collector.assembly.trace import Given, Trace
 from collector.checkpoints import checkpoint
 from collector.model import semconv
 from collector.otlp.handed_over import Handover
+from collector.reconstruction.doubts import UNREAD
 from collector.reconstruction.run import Run
 from collector.scoring.declared_tools import declared_tools
 from collector.scoring.failures import anchor_of, failed_run
@@ -223,7 +224,10 @@ def verdicts_of_conversation(
     runs: Sequence[Run], rules: RuleSet, release: str, skew_ns: int, *, complete: bool, revision: int
 ) -> list[Verdict]:
     """Returns the verdicts on all runs of a conversation, in order of start; none if no rule matches it."""
+    _find_intent(outermost(runs), rules)  # unless the rules by which it was collected found it, and are still in force
     run = join(runs, skew_ns, are_all=True)
+    if run.unread:
+        _add_doubt(run, UNREAD)
     if not complete:
         _add_doubt(run, Doubt("truncated", sentence="the conversation went on, or not all of its runs were collected"))
     verdicts = _score(run, _rules_for(run, rules, "conversation"), "conversation", release, revision)
@@ -302,14 +306,16 @@ def _unknown_keys(run: Run) -> frozenset[str]:
     """Returns what rules match that the run lacks, and a span that was not received may carry."""
     unknown = set[str]()
     for doubt in run.trajectory.doubts:
+        if doubt == UNREAD:
+            continue
         if doubt.name == "unknown_route":
             unknown.update(("route", "intent", "tenant"))
         elif doubt.name == "missing_anchor":  # who the agent is, only its own span tells
             unknown.add("agent")
-    if not unknown:  # nearly always
+    if not unknown and not run.unread:  # nearly always
         return _NOTHING_UNKNOWN
     known = context_of(run)
-    return frozenset([key for key in unknown if getattr(known, key) is None])
+    return run.unread.union([key for key in unknown if getattr(known, key) is None])
 
 
 def _rules_for(run: Run, rules: RuleSet, scope: str) -> _Selected:

@@ -99,7 +99,7 @@ class CompiledMatch:
     def differing(self, context: RuleContext) -> list[str]:
         """Returns the keys in which the run is not what the rule asks for; none if it matches."""
         asked = [(key, getattr(context, key), test) for key, test in self._keys]
-        asked += [(f"attribute {key}", context.attributes.get(key), test) for key, test in self._attributes]
+        asked += [(attribute_key(key), context.attributes.get(key), test) for key, test in self._attributes]
         return [key for key, value, test in asked if value is None or not test(as_text(value)[:MAX_ATTRIBUTE])]
 
 
@@ -126,7 +126,10 @@ class RuleIndex(Generic[R]):
                 self._always.append(position)
 
     def select(self, context: RuleContext, unknown: frozenset[str] = frozenset()) -> R | None:
-        """Returns the first rule that matches; None if none does. What of the keys is ``unknown`` may be anything."""
+        """Returns the first rule that matches; None if none does. What of the keys is ``unknown`` may be anything.
+
+        That of an attribute is its `attribute_key`.
+        """
         if not self._rules:
             return None
         if self._reads_attributes or unknown:
@@ -157,20 +160,20 @@ class RuleIndex(Generic[R]):
     def candidates(self, context: RuleContext, unknown: frozenset[str] = frozenset()) -> list[int]:
         """Returns the positions of the rules that are tested, in order."""
         found = list(self._always)
-        for key, places in self._keys_of(context):
+        for key, places in self._keys_of(context, unknown):
             of_attribute, name = key
             value = context.attributes.get(name) if of_attribute else getattr(context, name)
-            if name in unknown and not of_attribute:
+            if unknown and (attribute_key(name) if of_attribute else name) in unknown:
                 found += places.positions
             elif value is not None:
                 places.find(as_text(value)[:MAX_ATTRIBUTE], found)
         found.sort()
         return found
 
-    def _keys_of(self, context: RuleContext) -> Iterable[tuple[_Key, _Places]]:
+    def _keys_of(self, context: RuleContext, unknown: frozenset[str]) -> Iterable[tuple[_Key, _Places]]:
         """Returns the keys that rules look at, or those of the run among them if it has fewer."""
         # Whichever is fewer: rules may look at thousands of attributes, and a sender may send as many.
-        if len(self._by_key) <= len(MATCH_KEYS) + len(context.attributes):
+        if unknown or len(self._by_key) <= len(MATCH_KEYS) + len(context.attributes):
             return self._by_key.items()
         keys = [*((False, name) for name in MATCH_KEYS), *((True, name) for name in context.attributes)]
         return [(key, self._by_key[key]) for key in keys if key in self._by_key]
@@ -215,6 +218,11 @@ class _Places:
                 if part in self._parts:
                     found.add(part)
         return found
+
+
+def attribute_key(name: str) -> str:
+    """Returns the key of a run that an attribute is, as people are told it."""
+    return f"attribute {name}"
 
 
 def select(rules: Sequence[Rule], context: RuleContext) -> Rule | None:

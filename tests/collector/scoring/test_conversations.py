@@ -19,7 +19,7 @@ from collector.reconstruction.run import Run
 from collector.scoring.conversations import collect, conversations_of, read, restore, write
 from collector.scoring.select_and_score import Scored
 from collector.scoring.verdict import Verdict
-from scorers import Doubt, FoundIntent, ToolCall, Trajectory
+from scorers import Doubt, FoundIntent, RuleSet, ToolCall, Trajectory
 from scorers.trajectory import DoubtName
 from tests.collector.verdicts import run_of
 from tests.operations import calls
@@ -34,9 +34,9 @@ DOUBTS = [
 
 def again(run: Run, resource: bytes = b"res") -> Run:
     conversation = Conversation(KEY, 0.0, 0.0)
-    collected = restore(write(KEY, run, resource, complete=True))
+    collected = restore(write(KEY, run, resource, complete=True, reading=""))
     conversation.runs[collected.anchor] = collected
-    (found,), kept = read(conversation)
+    (found,), kept = read(conversation, RuleSet())
     assert (collected.key, collected.complete, collected.calls) == (KEY, True, len(run.trajectory.calls))
     assert (collected.anchor, kept) == (run.trace_id + run.span_id, resource)
     return found
@@ -117,7 +117,7 @@ def test_what_json_cannot_say_is_unknown(value: Any) -> None:
 
 @given(st.integers(0, 400), st.binary(min_size=1, max_size=3))
 def test_a_damaged_record_is_refused_or_read(at: int, noise: bytes) -> None:
-    record = write(KEY, run_of("a"), b"", complete=True)
+    record = write(KEY, run_of("a"), b"", complete=True, reading="")
     try:
         restore(record[:at] + noise + record[at + len(noise) :])
     except ValueError:
@@ -191,7 +191,7 @@ def test_runs_with_a_new_verdict_are_collected_with_the_resource_of_their_anchor
         Verdict(first, "root", scope="trace"),
     ]
     scored.parts = {second.span_id: [span_id(8)]}
-    collected = list(collect(trace, [first, second, old], scored))
+    collected = list(collect(trace, [first, second, old], scored, ""))
     assert [(run.anchor, run.complete) for run in collected] == [
         (TRACE + span_id(1), True),
         (TRACE + span_id(7), False),
@@ -200,13 +200,13 @@ def test_runs_with_a_new_verdict_are_collected_with_the_resource_of_their_anchor
     for run in collected:
         trace.record_verdict(run.anchor[16:], Given(0))
         trace.record_collected(run)
-    assert list(collect(trace, [first, second, old], Scored())) == []
+    assert list(collect(trace, [first, second, old], Scored(), "")) == []
     other = [replace(run, attributes={"tenant.id": "blue"}) for run in (first, second, old)]
-    assert [run.key.tenant for run in collect(trace, other, Scored())] == ["blue"] * 3, "they belong elsewhere now"
+    assert [run.key.tenant for run in collect(trace, other, Scored(), "")] == ["blue"] * 3, "they belong elsewhere now"
     conversation = Conversation(KEY, 0.0, 0.0, {run.anchor: run for run in reversed(collected)})
-    runs, resource = read(conversation)
+    runs, resource = read(conversation, RuleSet())
     assert ([run.span_id for run in runs], resource) == ([span_id(1), span_id(7)], b"mine")
-    assert list(collect(trace, [named(1, None)], scored)) == []
+    assert list(collect(trace, [named(1, None)], scored, "")) == []
 
 
 def test_nested_agents_find_their_conversation_in_linear_work() -> None:

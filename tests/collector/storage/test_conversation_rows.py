@@ -34,7 +34,7 @@ def key(number: int = 1) -> ConversationKey:
 
 
 def run(number: int, of: ConversationKey, calls: int = 1) -> ConversationRun:
-    return restore(write(of, run_of(*"abc"[:calls], span_id=span_id(number)), b"", complete=True))
+    return restore(write(of, run_of(*"abc"[:calls], span_id=span_id(number)), b"", complete=True, reading=""))
 
 
 class Journaled:
