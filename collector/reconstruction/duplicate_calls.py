@@ -81,13 +81,13 @@ def merge_repeated_calls(run: RunSpans) -> None:
     for one, other in best_pairs(calls, likeness, lambda call: call[0]):
         if likeness(one, other) is None:  # one of them was merged with a third
             continue
-        _merge(one, other)
+        merge_records(one, other)
     calls = [call for call in calls if call]
     # One id at two times means a wrong clock, so here the pairs cannot be limited to calls that overlap.
     if len(calls) <= MAX_COMPARED:
         for one, other in combinations(calls, 2):
             if one and other and is_alike_but_for_time(one, other) and not call_ids(one).isdisjoint(call_ids(other)):
-                _merge(one, other)
+                merge_records(one, other)
     run.executions = [call for call in calls if call]
     pairs: Iterable[tuple[list[GenAISpan], list[GenAISpan]]]
     pairs = best_pairs(run.executions, _doubtful, lambda call: call[0])
@@ -97,7 +97,7 @@ def merge_repeated_calls(run: RunSpans) -> None:
     run.repeated = {_outer_first(one, other)[1][0].span_id for one, other in pairs}
 
 
-def _merge(one: list[GenAISpan], other: list[GenAISpan]) -> None:
+def merge_records(one: list[GenAISpan], other: list[GenAISpan]) -> None:
     """Make the spans of ``other`` spans of ``one``."""
     first, second = _outer_first(one, other)
     # In place: other lists hold the same calls, and an empty one marks a call that is gone.
@@ -190,6 +190,17 @@ def _doubtful(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int
     if ids and other_ids:
         return None
     return (distance(one[0], other[0]),) if is_another and _agreement(one, other) is None else None
+
+
+def possible_likeness(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int, ...] | None:
+    """As `likeness`, of records of two instrumentations; those last of which nothing but other arguments speaks against it."""
+    if not one or not other or not _instrumentations(one).isdisjoint(_instrumentations(other)):
+        return None
+    alike = likeness(one, other)
+    if alike is not None:
+        return (0, *alike)
+    doubtful = _doubtful(one, other)
+    return None if doubtful is None else (1, *doubtful)
 
 
 def _may_be_one_call(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> bool:

@@ -17,6 +17,7 @@ from collector.reconstruction.run import Run
 from scorers.trajectory import Doubt, Trajectory
 
 _Doubts = Sequence[tuple[Doubt, Sequence[DraftCall]]]
+_OF_SEVERAL: Final = ("uncertain_owner", "uncertain_duplicate")
 _OF_EXECUTION: Final = ("uncertain_execution", "unobserved_results")
 
 
@@ -52,7 +53,8 @@ def join_runs(
         found += [
             (doubt, own)
             for doubt in run.trajectory.doubts
-            if doubt.name != settled or any(own[at].span_id is None for at in doubt.calls)
+            if (doubt.name != settled or any(own[at].span_id is None for at in doubt.calls))
+            and not (doubt.name == "uncertain_duplicate" and all(own[at].run != number for at in doubt.calls))
         ]
         new = [call for call in own if call.run == number]
         _doubt_repeated(new, run, told_by)
@@ -72,9 +74,9 @@ def join_runs(
 
 
 def _with_uncertain_owner(runs: Iterable[Run]) -> set[bytes | None]:
-    """Returns the spans of the calls that may be of one of these runs or of another."""
+    """Returns the spans of the calls that may be of one of these runs or of another, or are records of such calls."""
     found = [(run.call_span_ids, doubt) for run in runs for doubt in run.trajectory.doubts]
-    return {spans[at] for spans, doubt in found if doubt.name == "uncertain_owner" for at in doubt.calls} - {None}
+    return {spans[at] for spans, doubt in found if doubt.name in _OF_SEVERAL for at in doubt.calls} - {None}
 
 
 def _doubt_repeated(

@@ -20,6 +20,7 @@ from collector.model.genai_span import AGENT, MODEL, SESSION, TOOL, GenAISpan
 from collector.model.span_copies import copy_of
 from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.ancestry import Ancestry
+from collector.reconstruction.disputed_calls import disputed_groups, merge_disputed
 from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.duplicate_calls import is_nested_call, merge_repeated_calls, without_steps
 from collector.reconstruction.duplicate_runs import without_repeated_models
@@ -184,9 +185,12 @@ def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, li
 
 
 def _merge_all_repeated(runs: Sequence[RunSpans], calls: dict[bytes, list[GenAISpan]], ancestry: Ancestry) -> None:
-    """Merge what two instrumentations recorded of each run; one of them may have recorded it as another's."""
-    for run in runs:
-        _merge_repeated(run, calls, ancestry)
+    """Merge what two instrumentations recorded of each run; one of them may have recorded it as another's, or as nobody's."""
+    disputed = disputed_groups(runs)
+    for spans in (*runs, *disputed):
+        _merge_repeated(spans, calls, ancestry)
+    if disputed:
+        calls.update([(span.span_id, call) for call in merge_disputed(runs, disputed) for span in call])
     for run in runs:
         if run.children:
             calls.update([(span.span_id, call) for call in give_to_inner(run) for span in call])
@@ -194,7 +198,7 @@ def _merge_all_repeated(runs: Sequence[RunSpans], calls: dict[bytes, list[GenAIS
 
 def _merge_repeated(run: RunSpans, calls: dict[bytes, list[GenAISpan]], ancestry: Ancestry) -> None:
     """Merge what two instrumentations recorded of this run, and refer to its calls by their outermost spans."""
-    run.executions = without_steps(run.executions)
+    run.executions = without_steps([call for call in run.executions if call])  # one that was merged elsewhere is empty
     merge_repeated_calls(run)
     several = [call for call in run.executions if len(call) > 2 and _holds_several(call, ancestry)]
     parts = [(call[0].span_id, part) for call in several for part in _divide(call, ancestry)]

@@ -294,7 +294,8 @@ def test_what_two_runs_may_have_called_is_in_doubt_where_a_span_is_missing() -> 
     for one in spans[-2:]:
         one.scope = Scope("other", "1")
     outer, inner = runs_of(*spans)
-    assert [doubts(run).count("uncertain_owner") for run in (outer, inner)] == [2, 2]
+    for run in (outer, inner):  # the second is the other library's record of the first, if it is not a call of its own
+        assert [name for name in doubts(run) if name != "missing_span"] == ["uncertain_owner", "uncertain_duplicate"]
 
 
 @pytest.mark.parametrize(
