@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
-from typing import Literal
 
 from collector.component import Rejected, Signal
 from collector.delivery.sending_queue import Outgoing
@@ -85,28 +84,42 @@ class Admission:
         try:
             # Now: since the reservation the body has taken its time, and the limits may be reached by now.
             self._admit()
+        except (RefusedError, UnavailableError) as error:
+            await self._note_refused(signal, request, error)
+            raise
+        spool = self._spool
+        if spool is None:
+            return await self._receive(signal, request, transport)
+        spool.claimed += len(request)
+        try:
+            large = spool.large
+            rejected = await self._receive(signal, request, transport)
+            # Before it waits. Some may be of other requests, but not where this one was taken in one turn, as small ones are.
+            recorded = spool.large
+            await spool.stored()
+            if recorded != large:
+                await spool.large_stored(recorded)
+            return rejected
+        finally:
+            spool.claimed -= len(request)
+
+    async def _receive(self, signal: Signal, request: bytes, transport: str) -> Rejected:
+        try:
             parts = await _structure(request)
-            large = self._spool.large if self._spool is not None else 0
             rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
         except (RefusedError, UnavailableError) as error:
-            if signal != "metrics":
-                await self._note_refused(signal, request)
-            error.was_read = True
+            await self._note_refused(signal, request, error)
             raise
         if not rejected:
             self._pipeline.refused.accepted(request)
-        if self._spool is not None:
-            # Before it waits. Some may be of other requests, but not where this one was taken in one turn, as small ones are.
-            recorded = self._spool.large
-            await self._spool.stored()
-            if recorded != large:
-                await self._spool.large_stored(recorded)
         return rejected
 
-    async def _note_refused(self, signal: Literal["traces", "logs"], request: bytes) -> None:
+    async def _note_refused(self, signal: Signal, request: bytes, error: RefusedError | UnavailableError) -> None:
         """Note of which traces spans or log records are refused, to be sent again."""
-        with suppress(DecodeError):  # then there are none
-            self._pipeline.refused.add(request, await asyncio.to_thread(trace_ids, signal, request))
+        if signal != "metrics":
+            with suppress(DecodeError):  # then there are none
+                self._pipeline.refused.add(request, await asyncio.to_thread(trace_ids, signal, request))
+        error.was_read = True
 
     async def take_message(self, request: bytes, origin: Origin) -> Rejected:
         """Take one message of a topic. Raises CollectorError."""

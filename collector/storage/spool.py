@@ -40,11 +40,12 @@ class Spool:
     def __init__(self, file: SpoolFile, max_bytes: int, telemetry: Telemetry) -> None:
         self._file, self._max_bytes = file, max_bytes
         self._failures = telemetry.spool_failures
-        self._size = telemetry.spool_bytes
-        telemetry.spool_capacity_bytes.set(max_bytes)
+        self._size, self._capacity = telemetry.spool_bytes, telemetry.spool_capacity_bytes
         self._last = file.last_id()
         self._used = file.used()
-        self._size.set(self._used)
+        self._show_size()
+        self.claimed = 0
+        """Bytes of requests that were admitted and are not durable yet; for admission to keep."""
         self._pending = Change()
         self._pending_bytes = 0
         self._callbacks: list[Callable[[], None]] = []
@@ -94,8 +95,9 @@ class Spool:
             self._failures.inc()
         if self._file.room < self._max_bytes:
             _log.warning(
-                "the spool may grow to %d MiB, and its disk has room for %d: lower spool.max_size_mib or enlarge the disk, "
-                "for when that is full nothing can be delivered either", self._max_bytes >> 20, self._file.room >> 20,
+                "the spool may grow to %d MiB, and its disk has room for %d, beside the %d that delivering takes: requests are "
+                "refused from there on; lower spool.max_size_mib or enlarge the disk",
+                self._max_bytes >> 20, max(0, self._file.room) >> 20, self._file.kept_free >> 20,
             )  # fmt: skip
 
     async def shutdown(self) -> None:
@@ -169,11 +171,20 @@ class Spool:
         self._wake.set()
 
     def admit(self) -> None:
-        """Raise UnavailableError while writing fails, RefusedError while the spool is full."""
+        """Raise UnavailableError while writing fails, RefusedError while the spool or its disk is full."""
         if self.failing:
             raise UnavailableError(NOT_WRITABLE)
-        if self._used >= self._max_bytes:
+        taken = self._used + self.claimed
+        if taken >= self._max_bytes:
             raise RefusedError("the spool is full")
+        if taken >= self._file.room:
+            kept = self._file.kept_free >> 20
+            raise RefusedError(f"the disk of the spool is full but for {kept} MiB, which delivering takes")
+
+    def _show_size(self) -> None:
+        self._size.set(self._used)
+        # Where others fill the disk it may have room for less than is in use.
+        self._capacity.set(max(self._used, min(self._max_bytes, self._file.room)))
 
     async def stored(self) -> None:
         """Wait until what was recorded so far is durable, but for large requests.
@@ -349,7 +360,7 @@ class Spool:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._closed(), _RETRY)
             else:
-                self._size.set(self._used)
+                self._show_size()
                 if self._file.rewritten:
                     self._file.rewritten = False
                     self._failures.inc()

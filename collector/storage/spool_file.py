@@ -54,13 +54,17 @@ _log = logging.getLogger(__name__)
 
 NAME = "spool.db"
 _MAX_ID = 1 << 62  # far beyond any number that was given: a higher one is damaged
+_KEPT_FREE = (
+    64 << 20
+)  # bytes of the disk that no request may take: to deliver, and to delete what was delivered, is to write
+_KEPT_SHARE = 0.25  # of a small disk, that much at most
 
 
 class SpoolFile:
     """The open file. ``attempts`` says which rows recovery died at.
 
     ``check`` sets ``damaged``, where a damaged file was moved to, ``damage``, what was found in it, ``missing``, how many
-    transactions were lost, and ``room``, to how many bytes its disk lets it grow.
+    transactions were lost. ``room`` is to how many bytes in use its disk lets it grow, but for what delivering takes.
     """
 
     def __init__(self, folder: Path, *, fsync: bool = True) -> None:
@@ -69,7 +73,7 @@ class SpoolFile:
         self.quarantine = Quarantine(folder / "quarantine")
         self.damaged: Path | None = None
         self.damage = ""
-        self.missing = self._commits = self.room = 0
+        self.missing = self._commits = self.room = self.kept_free = 0
         self._shared = SharedRows()
         self.rewritten = False
         """Whether it had to be written anew; for the reader to reset."""
@@ -88,6 +92,7 @@ class SpoolFile:
         except BaseException:
             self._close_marks()
             raise
+        self._measure()
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -144,9 +149,16 @@ class SpoolFile:
         if self.damaged is None:
             self._check_commits()
         self._mark_commits()
-        wal = Path(f"{self.path}-wal")
-        held = sum(path.stat().st_size for path in (self.path, wal) if path.exists())
-        self.room = shutil.disk_usage(self.path.parent).free + held
+        self._measure()
+
+    def _measure(self) -> None:
+        """Look at how much room its disk has; what it cannot be asked is as it was."""
+        with contextlib.suppress(OSError):
+            disk = shutil.disk_usage(self.path.parent)
+            wal = Path(f"{self.path}-wal")
+            held = sum(path.stat().st_size for path in (self.path, wal) if path.exists())
+            self.kept_free = min(_KEPT_FREE, int(disk.total * _KEPT_SHARE))
+            self.room = disk.free + held - self.kept_free
 
     def _check_commits(self) -> None:
         marked = self._mark.read()
@@ -224,6 +236,7 @@ class SpoolFile:
         if change:
             self._commit(change)
         condense(self._connection, self._shared)
+        self._measure()
         if change.received_ns:
             with contextlib.suppress(OSError):
                 self._received.write(change.received_ns)

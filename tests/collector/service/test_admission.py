@@ -208,6 +208,28 @@ def test_refused_before_anything_is_taken(reason: str, tmp_path: Path) -> None:
     assert bench.taken == 0
 
 
+def test_what_is_being_written_takes_room_in_the_spool_already(tmp_path: Path) -> None:
+    empty = SpoolFile(tmp_path / "empty")
+    bench = Admitting(tmp_path, file=HaltingFile, spool_bytes=empty.used() + len(RUN))
+    empty.close()
+    assert bench.spool is not None
+    spool, file = bench.spool, bench.spool._file
+    assert isinstance(file, HaltingFile)
+
+    async def run() -> None:
+        await spool.start()
+        first = asyncio.create_task(bench.admission.take("traces", RUN, "grpc"))
+        await until(lambda: file.begun == 1)
+        with pytest.raises(RefusedError, match="the spool is full"):
+            await bench.admission.take("traces", RUN, "grpc")
+        file.permits.release(100)
+        await first
+        await spool.shutdown()
+        assert spool.claimed == 0
+
+    asyncio.run(run())
+
+
 def test_the_log_tells_once_a_minute_that_requests_are_refused_for_want_of_room(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -1,0 +1,71 @@
+"""The collector as a process whose spool has a small disk of its own."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import grpc
+import pytest
+
+from tests import otlp_data as data
+from tests.collector_process import CollectorProcess, free_port, send
+from tests.sinks import OtlpSink
+from tests.waiting import wait_for
+
+RULES = """
+rules:
+  - {name: weather, match: {agent: helper}, expect: {sequence: [get_weather]}}
+"""
+QUEUE = 'rightcall_exporter_queue_size{exporter="otlp"}'
+REFUSED = 'rightcall_receiver_refused_spans_total{reason="overload",receiver="otlp",transport="grpc"}'
+
+
+def python_with_disk(disk: Path, mib: int) -> Path:
+    """Returns a Python that has a disk of so many MiB mounted at ``disk``, which nobody else sees."""
+    disk.mkdir()
+    enter = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
+    mount = shlex.join(["mount", "-t", "tmpfs", "-o", f"size={mib}m", "none", str(disk)])
+    try:
+        subprocess.run([*enter, mount], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("unshare is not installed")
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no disk can be mounted here: {error.stderr.decode().strip()}")
+    python = disk.with_name("python")
+    command = shlex.join([*enter, f'{mount} && exec "$0" "$@"', sys.executable])
+    python.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    python.chmod(0o755)
+    return python
+
+
+@pytest.mark.parametrize(("mib", "size", "senders"), [(24, 200_000, 4), (64, 2_000_000, 32)])
+def test_a_spool_that_fills_its_disk_refuses_while_there_is_room_to_drain_and_drains(
+    tmp_path: Path, mib: int, size: int, senders: int
+) -> None:
+    disk, port = tmp_path / "disk", free_port()
+    exporter = {
+        "endpoint": f"127.0.0.1:{port}", "tls": {"insecure": True}, "retry_on_failure": {"max_interval": "200ms"},
+    }  # fmt: skip
+    spool = {"path": str(disk / "spool")}
+    with CollectorProcess(RULES, exporter, python=python_with_disk(disk, mib), spool=spool) as process:
+        told: list[grpc.StatusCode] = []
+
+        def fill(number: int) -> None:
+            told.append(send(process, data.span(number, parent=1 << 40, noise=os.urandom(size))))
+
+        with ThreadPoolExecutor(senders) as pool:
+            while grpc.StatusCode.OK in told[-senders:] or not told:
+                list(pool.map(fill, range(len(told) + 1, len(told) + 3 * senders)))
+        with OtlpSink(port=port) as sink:
+            wait_for(lambda: process.metric(QUEUE) == 0)
+            assert len(sink.spans()) == told.count(grpc.StatusCode.OK)
+            assert send(process, data.span(1, parent=1 << 40)) is grpc.StatusCode.OK
+        assert set(told) == {grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED}
+        assert "the disk of the spool is full but for" in process.log
+        assert "cannot be written" not in process.log
+        assert process.metric(REFUSED) == told.count(grpc.StatusCode.RESOURCE_EXHAUSTED)
