@@ -31,6 +31,7 @@ from scorers.rules.parsing import Problem, RuleError
 from scorers.rules.selection import CompiledMatch
 from scorers.rules.semantic_texts import SemanticTexts
 from scorers.score import Score, error_score, reaches
+from scorers.slips import with_slips
 from scorers.trajectory import Trajectory
 from scorers.unseen_arguments import score_unseen
 from scorers.wording import nearest
@@ -134,7 +135,7 @@ class CompiledRule:
             name = ref.name or ref.system
             try:
                 # A limit for each scorer: an expensive one must not make errors of those after it.
-                score = self._score(name, trajectory, Work(before_each))
+                score = with_slips(self._score(name, trajectory, Work(before_each)), trajectory)
             except Exception as error:  # noqa: BLE001 - one scorer's failure does not affect the others
                 score = error_score(error)
             if name in self._systems or score.label == "error":
@@ -161,7 +162,9 @@ class CompiledRule:
             made = [Evaluation(name, score, trajectory_scorer.VERSION, primary=True)]
             # By `tuple`: one written out is made anew by compiled code wherever it is used, and this has to stay one object.
             result.evaluations = known = tuple(made)
-        return known
+        # Not kept: a name that the rule does not ask for is no part of the shape.
+        told = with_slips(known[0].score, trajectory)
+        return known if told is known[0].score else [replace(known[0], score=told)]
 
     def difference(self, trajectory: Trajectory) -> Difference:
         """Returns what differs between the run and the rule's expectation; nothing where that takes too much work."""

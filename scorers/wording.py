@@ -15,6 +15,30 @@ def nearest(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
+def is_misspelt(name: str, other: str) -> bool:
+    """Whether one of two names is easily written for the other: letter case, separators, a letter too many or two swapped.
+
+    Not where a letter stands for another, as in ``date`` and ``rate``, nor where digits differ: both may well exist.
+    """
+    if name == other or min(len(name), len(other)) < _SHORTEST or abs(len(name) - len(other)) > _MAX_SEPARATORS:
+        return False
+    short, long = sorted((_plain(name), _plain(other)), key=len)
+    at = next((at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    if short == long:
+        return True
+    if long[at].isdigit():
+        return False
+    return short[at:] in (long[at + 1 :], long[at + 1 : at + 2] + long[at] + long[at + 2 :])
+
+
+def _plain(name: str) -> str:
+    return "".join(character for character in name.lower() if character not in "_-. ")
+
+
+_SHORTEST = 4  # characters: of shorter names many are one letter apart
+_MAX_SEPARATORS = 4
+
+
 def quantity(number: int, noun: str) -> str:
     """Returns ``1 rule``, ``2 rules``: a number of what ``noun`` names."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
