@@ -13,11 +13,12 @@ from collector.config.model import Config
 from collector.config.yaml_documents import Document, Where, let_go, load_yaml
 from collector.errors import ConfigError, UnreadableError
 from collector.scoring import embeddings, plugins
-from scorers import CompiledRule, Match, Problem, Rule, RuleError, RuleFile, RuleSet, compile_rules, parse_rules
+from scorers import CompiledRule, Problem, Rule, RuleError, RuleFile, RuleSet, RuleTest, compile_rules, parse_rules
 from scorers.conformance.scorer import NAME as DEFAULT_SCORER
 from scorers.plugins import SCORERS as PLUGINS
 from scorers.quoting import shorten
 from scorers.registry import VERSIONS
+from scorers.rule_mistakes import hiding, never_kept, slips
 from scorers.rules.matchers import plugged_matchers
 from scorers.wording import quantity
 
@@ -103,7 +104,7 @@ def _load(
     files = _named([document for document, _ in read])
     try:
         rules = RuleSet(compiled, intents, embeddings.installed())
-        return LoadedRules(rules, files, list(_remarks(read, pause)), written), read
+        return LoadedRules(rules, files, list(_remarks(read, rules, pause)), written), read
     except (RuleError, OSError) as error:
         raise ConfigError(f"{', '.join(name for name, _ in files)}: {error}") from None
 
@@ -184,24 +185,28 @@ def _origins(file: RuleFile) -> list[tuple[str, str]]:
     return sorted(found | {(one.name, f"a matcher of {one.package}") for one in plugged_matchers(file.rules)})
 
 
-def _remarks(read: _Read, pause: Callable[[], None] | None) -> Iterator[Remark]:
-    before: dict[tuple[str, bool, str], str] = {}
+def _remarks(read: _Read, rules: RuleSet, pause: Callable[[], None] | None) -> Iterator[Remark]:
+    before: dict[tuple[str, bool, str], Rule] = {}
+    place_of: dict[str, str] = {}
     for document, file in read:
         if not (file.rules or file.intents or file.tests):
             yield Remark(f"{document.path}: there are no rules, intents or tests in this file", is_mistake=True)
+        tests_of: dict[str, list[RuleTest]] = {}
+        for test in file.tests:
+            tests_of.setdefault(test.rule, []).append(test)
         for index, rule in enumerate(file.rules):
             if pause is not None:
                 pause()
             place = document.place(("rules", index))
-            if "match" not in rule.model_fields_set:
-                message = "it has no `match` and scores every run; write `match: {}` if that is meant"
-                yield Remark(f"{place}: warning: rule {rule.name}: {message}", is_mistake=False)
-            keys = [(rule.scope, rule.shadow, match) for match in (_ANY, rule.match.model_dump_json())]
-            other = next((before[key] for key in keys if key in before), None)
-            if other is not None:
+            hidden_by = before.setdefault((rule.scope, rule.shadow, rule.match.model_dump_json()), rule)
+            if hidden_by is rule:
+                hidden_by = hiding(rule, rules) or rule
+            if hidden_by.name in place_of:
+                other = f"rule {hidden_by.name} ({place_of[hidden_by.name]})"
                 message = f"is never used: {other} before it scores the same runs; narrow that one, or move it down"
                 yield Remark(f"{place}: rule {rule.name} {message}", is_mistake=True)
-            before.setdefault(keys[1], f"rule {rule.name} ({place})")
+            place_of[rule.name] = place
+            yield from _remarks_on(rule, place, tests_of.get(rule.name, ()))
         for index, intent in enumerate(file.intents):
             if not (intent.keywords or intent.regex or intent.examples):
                 message = f"intent {intent.name} is never found: give it keywords, a regex or examples"
@@ -215,7 +220,15 @@ def _remarks(read: _Read, pause: Callable[[], None] | None) -> Iterator[Remark]:
             yield Remark(f"{document.place(where)}: {_path(document, where)}: {message}", is_mistake=True)
 
 
-_ANY = Match().model_dump_json()
+def _remarks_on(rule: Rule, place: str, tests: Sequence[RuleTest]) -> Iterator[Remark]:
+    """What is said of one rule, whatever the others are."""
+    if "match" not in rule.model_fields_set:
+        message = "it has no `match` and scores every run; write `match: {}` if that is meant"
+        yield Remark(f"{place}: warning: rule {rule.name}: {message}", is_mistake=False)
+    for contradiction in never_kept(rule):
+        yield Remark(f"{place}: rule {rule.name} is never kept: it {contradiction}", is_mistake=True)
+    for slip in slips(rule, tests) if tests else ():
+        yield Remark(f"{place}: warning: rule {rule.name}: {slip}", is_mistake=False)
 
 
 def _misread(document: Document) -> Iterator[Remark]:

@@ -188,6 +188,20 @@ def test_a_rule_that_asks_for_the_same_is_warned_of_at_its_own_place(tmp_path: P
         ("rules:\n  - {name: x, match: {}}\n  - {name: y, match: {agent: a}}\n",
          "a.yaml:3: rule y is never used: rule x (FOLDER/a.yaml:2) before it scores the same runs", False),
         ("rules:\n  - {name: x, match: {agent: a}}\n  - {name: y, match: {agent: a}}\n", "a.yaml:3: rule y is never", False),
+        ("rules:\n  - {name: x, match: {route: /a/*}}\n  - {name: y, match: {route: /a/b/*, agent: c}}\n",
+         "a.yaml:3: rule y is never used: rule x (FOLDER/a.yaml:2) before it scores the same runs", False),
+        ("rules:\n  - {name: x, match: {}, expect: {sequence: [a, {optional: b}, {repeat: c, min: 2}], max_calls: 2}}\n",
+         "a.yaml:2: rule x is never kept: it expects 3 calls at least, and allows 2 (max_calls)", False),
+        ("rules:\n  - {name: x, match: {}, expect: {any_order: [a, b]}, constraints: [{absence: a}]}\n",
+         "a.yaml:2: rule x is never kept: it expects a, and asks for its absence", False),
+        ("rules:\n  - {name: x, match: {}, expect: {forbid: ['a*']}, constraints: [{existence: ab}]}\n",
+         "a.yaml:2: rule x is never kept: it asks for the existence of ab, and forbids it", False),
+        (("rules:\n  - {name: x, match: {}, expect: {forbid: [delete_acount]}}\n"
+         "tests:\n  - {name: t, rule: x, passes: true, calls: [delete_account]}\n"),
+         "a.yaml:2: warning: rule x: no call in its tests is delete_acount; did you mean delete_account?", True),
+        (("rules:\n  - {name: x, match: {}, constraints: [{absence: {tool: pay, arguments: {amonut: {min: 9}}}}]}\n"
+         "tests:\n  - {name: t, rule: x, passes: true, calls: [{pay: {amount: 10}}]}\n"),
+         "rule x: no call of pay in its tests has the argument amonut; did you mean amount?", True),
         ("rules:\n  - {name: x}\n", "a.yaml:2: warning: rule x: it has no `match` and scores every run", True),
         ("# rules: []\n", "a.yaml: there are no rules, intents or tests in this file", False),
         ("rules: []\n", "a.yaml: there are no rules", False),
@@ -217,6 +231,16 @@ def test_check_remarks_on_what_is_accepted_and_hardly_meant(
     [
         "rules:\n  - {name: x, match: {}}\n  - {name: y, match: {}, shadow: true}\n  - {name: z, match: {}, scope: trace}\n",
         "rules:\n  - {name: x, match: {agent: a}}\n  - {name: y, match: {}}\n",
+        "rules:\n  - {name: x, match: {route: '/a/?'}}\n  - {name: y, match: {route: '/a/*'}}\n",
+        "rules:\n  - {name: x, match: {route: /a, agent: b}}\n  - {name: y, match: {route: /a}}\n",
+        (
+            "rules:\n  - {name: x, match: {}, expect: {one_of: [a, {sequence: [b, c]}], max_calls: 1}, "
+            "constraints: [{absence: a}, {absence: {tool: b, arguments: {c: 1}}}, {exactly: {tool: d, times: 0}}]}\n"
+        ),
+        (
+            "rules:\n  - {name: x, match: {}, expect: {tool: pay, arguments: {amounts: {present: false}}, forbid: [pays]}}\n"
+            "tests:\n  - {name: t, rule: x, passes: true, calls: [{pay: {amount: 10}}]}\n"
+        ),
         "rules:\n  - {name: x, match: {}, expect: {tool: a, arguments: {on: 'no', off: true}}}\n",
         "rules:\n  - {name: x, match: {}, expect: {tool: a, arguments: {n: 0.10, zip: '01234', day: 2024-01-01}}}\n",
     ],
