@@ -69,13 +69,18 @@ class RuleReload:
                 self._rules = rules
                 await asyncio.to_thread(let_go, replaced, _GiveWay())
         except ConfigError as error:
-            self._telemetry.rules_reload_failures.inc()
+            self._refused()
             _log.error("the new rules are invalid, keeping the old ones:\n%s", error)
         except Exception:  # noqa: BLE001 - a bug, or a file nobody expected, must not end the watch without a word
-            self._telemetry.rules_reload_failures.inc()
+            self._refused()
             _log.exception("the new rules cannot be loaded, keeping the old ones")
         else:
+            self._telemetry.rules_refused.set(0)
             _log.info("rules reloaded: %s", in_force(rules))
+
+    def _refused(self) -> None:
+        self._telemetry.rules_reload_failures.inc()
+        self._telemetry.rules_refused.set(1)
 
     def _read(self, pause: Callable[[], None] | None = None) -> LoadedRules:
         paths = rule_paths(self._config.rules)

@@ -38,8 +38,8 @@ def _facts(health: Health, telemetry: Telemetry) -> Iterator[Fact]:
     used, room = _sum(telemetry.spool_bytes), _sum(telemetry.spool_capacity_bytes)
     if room:
         yield Fact(f"spool {used / 2**20:,.1f} of {room / 2**20:,.0f} MiB", is_bad=used > _FULL * room)
-    if failures := _sum(telemetry.rules_reload_failures):
-        yield Fact(f"{failures:,.0f} reloads of rules refused", is_bad=True)
+    if _sum(telemetry.rules_refused):
+        yield Fact("changed rules refused, the old ones stay in force", is_bad=True)
     if missing := _sum(telemetry.runs_not_stored):
         yield Fact(f"{missing:,.0f} runs not stored", is_bad=True)
 

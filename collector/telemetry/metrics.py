@@ -286,6 +286,9 @@ class Telemetry(MetricTable):
         self.rules_reload_failures = self._counter(
             "rules_reload_failures", "Rule files refused at a reload; the previous rules stay in use."
         )
+        self.rules_refused = self._gauge(
+            "rules_refused", "1 while the rule files in place are refused, and earlier rules stay in use; else 0."
+        )
         self.scoring_seconds = self._histogram(
             "scoring_seconds", "Time to reconstruct and score one trace.", buckets=_SECONDS_BUCKETS
         )

@@ -515,12 +515,18 @@ HEALTH: Sequence[Panel] = (
         maximum=1,
         empty=NO_DATA,
     ),
-    counter_panel(
-        "rightcall_rules_reload_failures_total",
-        "instance",
-        "cps",
+    Panel(
         "Refused rules",
-        "Failed reloads; the old rules stay in force.",
+        "1 while the rule files in place are refused and the old rules stay in force. Beside it, failed reloads in the selected"
+        " time range.",
+        [
+            Query(f"max by (instance) (rightcall_rules_refused{{{COLLECTOR}}})", "{{instance}}"),
+            Query(
+                f"sum by (instance) (increase(rightcall_rules_reload_failures_total{{{COLLECTOR}}}[$__range]))",
+                "{{instance}} failed reloads",
+            ),
+        ],
+        width=8,
     ),
     counter_panel("rightcall_judge_requests_total", "outcome", "cps", "Judge requests", "Every attempt, by outcome."),
     counter_panel(

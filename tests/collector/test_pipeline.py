@@ -710,6 +710,7 @@ CONDITIONAL = {
     "rules_info": "set by the service when it loads rules",
     "rule_objective_ratio": "a rule with an objective",
     "rules_reload_failures": "a rule file that cannot be reloaded",
+    "rules_refused": "a rule file that cannot be reloaded",
 }
 
 

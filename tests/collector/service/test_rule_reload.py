@@ -11,7 +11,9 @@ import pytest
 
 from collector.config.model import Config
 from collector.scoring.rule_files import LoadedRules
+from collector.service.health import Health
 from collector.service.rule_reload import RuleReload
+from collector.service.status import facts
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
 from tests.harness import value
@@ -152,6 +154,27 @@ def test_many_questions_at_once_are_one(watching: Watching) -> None:
 
     watching.run(scenario)
     assert watching.names == ["first", "second"]
+
+
+def test_a_refused_file_is_told_of_until_it_is_mended(watching: Watching) -> None:
+    shown = "changed rules refused, the old ones stay in force"
+
+    def told() -> bool:
+        console = any(fact.text == shown and fact.is_bad for fact in facts(Health(), watching.telemetry))
+        assert console == (value(watching.telemetry, "rules_refused") == 1)
+        return console
+
+    async def scenario() -> None:
+        assert not told()
+        watching.file.write_text("rules: 1")
+        watching.rules.ask()
+        await until(told)
+        watching.file.write_text(RULES.format(name="second"))
+        watching.rules.ask()
+        await until(lambda: not told())
+
+    watching.run(scenario)
+    assert (watching.names, watching.failures()) == (["second"], 1)
 
 
 def test_a_pipe_in_the_place_of_a_rule_file_is_refused(watching: Watching) -> None:
