@@ -49,11 +49,15 @@ _MISFIT: Final = re.compile(r'validating root: validating /properties/([\w-]{1,1
 _WAITS: Final = "This tool call requires confirmation, please approve or reject"
 _ENDS_RUN: Final = ("exit_loop", "transfer_to_agent", "set_model_response")
 """ADK's own functions, after which it may not ask the model again."""
-_RETURNS_AT_ONCE: Final = ("LongRunningFunctionTool", "AgentTool")
+_LONG_RUNNING: Final = "LongRunningFunctionTool"
+"""The type of tools, `adk_request_input` among them, after which ADK ends the run unless they return something: another goes
+on with the answer."""
+_RETURNS_AT_ONCE: Final = (_LONG_RUNNING, "AgentTool")
 """Types of tools that run without a confirmation. After the first ADK waits, and after the second if it is told to."""
 _TYPE: Final = "gen_ai.tool.type"
 _LANGUAGE, _JAVASCRIPT = "telemetry.sdk.language", "nodejs"
-"""Of a process whose callbacks and plugins answer before the span of a call begins, in place of the tool."""
+"""Of a process whose callbacks and plugins answer before the span of a call begins, in place of the tool, and whose requests
+last until the calls have ended that their answers asked for."""
 _TOLD_FAILURE: Final = "TOOL_ERROR"
 """The type of an error that the result tells: the tool's answer, or ADK's own refusal of arguments."""
 
@@ -82,6 +86,8 @@ def _read_tool(span: Span) -> GenAISpan:
         and _tells_of(span.status_message, arguments)
     ):
         genai_span.refusal = Refusal()
+    if get(_TYPE) == _LONG_RUNNING:
+        genai_span.note(extent="apart")
     answer = result if result not in (None, *_EMPTY) else get(semconv.TOOL_CALL_RESULT)
     told = tool_result(None, answer)
     outcome = told.status(genai_span.name)
@@ -142,7 +148,7 @@ def _read_model(span: Span) -> GenAISpan:
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(_SESSION))
     if genai_span.resource.attributes.get(_LANGUAGE) == _JAVASCRIPT:
-        genai_span.note(outcome="hooked")
+        genai_span.note(outcome="hooked", extent="around")
     return genai_span
 
 

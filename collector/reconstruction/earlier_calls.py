@@ -152,7 +152,7 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     if anchor is not None and run.models and run.parent is None:
         if anchor.scope in _SCOPES_THAT_WAIT:
             return not _is_fresh(anchor) and _begins_with_answers(run, anchor) and not known.has_waiting_before(anchor)
-        if anchor.scope in SCOPES_OF_APPROVALS and _begins_with_call(run, anchor):
+        if anchor.scope in SCOPES_OF_APPROVALS and (_begins_with_call(run, anchor) or _answers_first(run, anchor)):
             return not known.has_waiting_before(anchor)
     if anchor is not None and run.parent is None and anchor.tracing.extent == "resumed":
         return not known.has_waiting_before(anchor)
@@ -180,6 +180,16 @@ def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:
     return any(anchor.start_ns <= spans[0].start_ns < began for spans in run.executions)
 
 
+def _answers_first(run: RunSpans, anchor: GenAISpan) -> bool:
+    """Whether an agent, each of whose requests is around the calls that its answer asked for, made one that is in none of them,
+    or was told results first: Google's ADK for JavaScript. A request that was lost leaves its calls without a parent.
+    """
+    if any(model.tracing.extent != "around" for model in run.models):
+        return False
+    made = any(spans[0].parent_span_id == anchor.span_id for spans in run.executions)
+    return made or _are_told_first(anchor, run.models)
+
+
 def _was_only_asked(model: GenAISpan) -> bool:
     """Whether a model was told what the user wants, and of no results."""
     return model.user_input is not None and model.tool_results is None
@@ -202,6 +212,16 @@ def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
     )
 
 
+def _ends_with_call_apart(run: RunSpans) -> bool:
+    """Whether no model was asked after a call for whose outcome the run waits: by the clock, or because the call is inside the
+    last request."""
+    apart = [spans[0] for spans in run.executions if spans[0].tracing.extent == "apart" and spans[0].status != "error"]
+    if not apart or not run.models:
+        return False
+    last = max(run.models, key=by_start)
+    return any(call.parent_span_id == last.span_id or call.start_ns > last.start_ns for call in apart)
+
+
 def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: KnownCalls) -> bool:
     """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them, or one that
     a gateway saw, which may have; or its agent said that it waits; or, of a framework that shows each call, ended well without
@@ -209,6 +229,8 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     """
     if run.anchor is not None and (run.anchor.is_pending or run.anchor.tracing.outcome in WAITS):
         return not goes_on_here(run, known)
+    if _ends_with_call_apart(run):
+        return run.anchor is None or not known.has_run_after(run.anchor)
     if run.anchor is not None and run.anchor.dialect in _WAITING_WELL and run.anchor.status != "error":
         last = max(run.models, key=by_start)
         asked = [one for one in requested if one.model is last]
