@@ -11,3 +11,14 @@ INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 """In the message that a tool's result becomes."""
+
+_CALLS: Final = '"tool_calls":['
+_RESULT: Final = '"tool_call_id":'
+
+
+def ends_with_calls(state: object) -> bool:
+    """Whether the last message of the state that an agent for JavaScript ended with asks for calls: it waits for a human."""
+    if type(state) is not str:
+        return False
+    at = state.rfind(_CALLS)
+    return at >= 0 and state.startswith("{", at + len(_CALLS)) and state.find(_RESULT, at) < 0

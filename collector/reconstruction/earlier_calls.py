@@ -13,8 +13,13 @@ from collector.model.tracing import MAY_LACK_CALLS, WAITS
 from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import is_answered, is_approval, resumes_run
-from collector.reconstruction.drafts import GATEWAYS, RunSpans, by_start
-from collector.reconstruction.known_calls import SCOPES_OF_APPROVALS, KnownCalls, begins_with_results
+from collector.reconstruction.drafts import GATEWAYS, RunSpans, by_start, latest_start
+from collector.reconstruction.known_calls import (
+    SCOPES_OF_APPROVALS,
+    SCOPES_OF_CALLS_FIRST,
+    KnownCalls,
+    begins_with_results,
+)
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 
 _PYDANTIC_AI: Final = "pydantic-ai"
@@ -22,6 +27,8 @@ _AGNO: Final = "openlit.instrumentation.agno"
 _SCOPES_THAT_WAIT: Final = (_PYDANTIC_AI, _AGNO, "agent_framework", "strands.telemetry.tracer", "strands-agents")
 """Of agents that end to wait for answers, and begin anew with these."""
 _ADK_RUST: Final = "adk_rust"
+_ENDING_WELL: Final = ("@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents")
+"""Of OpenAI Agents for JavaScript: a run that ends well with calls that no span shows waits for a human, or hands over."""
 _WAITING_WELL: Final = (_ADK_RUST, "pydantic_ai")
 """The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that."""
 
@@ -62,6 +69,7 @@ def calls_of_this_run(
             told = {call.id for call in given if call.status is not None} - {None}
             earlier = [one for one in earlier if one.id in told]
     if not earlier:
+        run.is_continued |= _began_elsewhere(found, run, known)
         return found
     if is_resumed:
         run.is_continued = True  # a human has answered; it may begin with a call that an earlier trace asked for
@@ -77,6 +85,19 @@ def calls_of_this_run(
     elif not outer.parent_span_id:
         run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
     return [one for one in found if one not in earlier]
+
+
+def _began_elsewhere(found: Iterable[RequestedCall], run: RunSpans, known: KnownCalls) -> bool:
+    """Whether an agent for JavaScript was given what a human answered; or began with a call that no answer of the run asked
+    for, and of which its first request tells.
+    """
+    anchor = run.anchor
+    if anchor is None or run.parent is not None or anchor.scope not in SCOPES_OF_CALLS_FIRST:
+        return False
+    first = min(run.models, key=by_start)
+    began = [one.execution.start_ns for one in found if one.model is first and one.execution is not None]
+    is_resumed = resumes_run(anchor.user_input) or any(start_ns <= first.start_ns for start_ns in began)
+    return is_resumed and not known.has_waiting_before(anchor)
 
 
 def _is_fresh(anchor: GenAISpan | None) -> bool:
@@ -176,8 +197,15 @@ def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:
     """
     if any(model.history is not None or _was_only_asked(model) for model in run.models):
         return False
-    began = min([model.start_ns for model in run.models])
-    return any(anchor.start_ns <= spans[0].start_ns < began for spans in run.executions)
+    first = min(run.models, key=by_start)
+    return any(anchor.start_ns <= spans[0].start_ns and _precedes(spans[0], first) for spans in run.executions)
+
+
+def _precedes(call: GenAISpan, model: GenAISpan) -> bool:
+    """Whether a call began before a request, or by a clock of whole milliseconds with it, and before that had an answer."""
+    return call.start_ns < model.start_ns or (
+        call.start_ns == model.start_ns and latest_start(call.start_ns) < model.end_ns
+    )
 
 
 def _answers_first(run: RunSpans, anchor: GenAISpan) -> bool:
@@ -222,23 +250,41 @@ def _ends_with_call_apart(run: RunSpans) -> bool:
     return any(call.parent_span_id == last.span_id or call.start_ns > last.start_ns for call in apart)
 
 
+def _asked_last(run: RunSpans, requested: Sequence[RequestedCall]) -> list[RequestedCall]:
+    """Returns the calls that the last answer of the run asked for."""
+    last = max(run.models, key=by_start)
+    return [one for one in requested if one.model is last and one.is_recorded]
+
+
+def _ends_well_to_wait(run: RunSpans, anchor: GenAISpan, asked: Sequence[RequestedCall], known: KnownCalls) -> bool:
+    """Whether a run that ended well waits for calls that its last answer asked for, of which no span shows one."""
+    if not asked or all(one.execution for one in asked):
+        return False
+    if anchor.scope in _ENDING_WELL:
+        return not all(one.execution or one.by_provider for one in asked) and not known.has_later_run(anchor)
+    if anchor.dialect == _ADK_RUST:
+        return not any(one.execution for one in asked)
+    # With content the result of its run tells. One whose form is a tool's, which no span shows, is known as such.
+    are_tools = all(one.arguments is None and not one.fit for one in asked) and asked[0].model.content is not None
+    return are_tools and not goes_on_here(run, known)
+
+
 def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: KnownCalls) -> bool:
     """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them, or one that
     a gateway saw, which may have; or its agent said that it waits; or, of a framework that shows each call, ended well without
     those that were asked for last: they wait for a human.
     """
-    if run.anchor is not None and (run.anchor.is_pending or run.anchor.tracing.outcome in WAITS):
+    anchor = run.anchor
+    if anchor is not None and (anchor.is_pending or anchor.tracing.outcome in WAITS):
         return not goes_on_here(run, known)
+    if (
+        anchor is not None
+        and anchor.status != "error"
+        and (anchor.dialect in _WAITING_WELL or anchor.scope in _ENDING_WELL)
+    ):
+        return _ends_well_to_wait(run, anchor, _asked_last(run, requested), known)
     if _ends_with_call_apart(run):
-        return run.anchor is None or not known.has_run_after(run.anchor)
-    if run.anchor is not None and run.anchor.dialect in _WAITING_WELL and run.anchor.status != "error":
-        last = max(run.models, key=by_start)
-        asked = [one for one in requested if one.model is last]
-        if run.anchor.dialect == _ADK_RUST:
-            return bool(asked) and not any(one.execution for one in asked)
-        # With content the result of its run tells. One whose form is a tool's, which no span shows, is known as such.
-        are_tools = all(one.arguments is None and not one.fit for one in asked) and last.content is not None
-        return are_tools and not all(one.execution for one in asked) and not goes_on_here(run, known)
+        return anchor is None or not known.has_run_after(anchor)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
     model = run.models[0]

@@ -13,12 +13,16 @@ from collector.model.tracing import WAITS
 from collector.payloads.history import calls_in_history
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import Arguments, parse_arguments
-from collector.reconstruction.drafts import RunSpans, by_start, clock_of
+from collector.reconstruction.drafts import RunSpans, by_start, clock_of, latest_start
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall, requested_calls
 
-SCOPES_OF_APPROVALS: Final = ("ai", "gen_ai", "gcp.vertex.agent")
-"""Of Vercel's AI SDK and Google's ADK, which begin with the calls that a human approved. Without content, nothing says so of a
-run that ends to wait."""
+SCOPES_OF_CALLS_FIRST: Final = (
+    "@arizeai/openinference-instrumentation-openai-agents", "@arizeai/openinference-instrumentation-langchain",
+    "microsoft-otel-openai-agents", "microsoft-otel-langchain",
+)  # fmt: skip
+"""Of OpenAI Agents and LangChain for JavaScript, which begin with the calls that a human approved; models are told of these."""
+SCOPES_OF_APPROVALS: Final = ("ai", "gen_ai", "gcp.vertex.agent", *SCOPES_OF_CALLS_FIRST)
+"""Likewise of Vercel's AI SDK and Google's ADK. Without content, nothing says so of a run that ends to wait."""
 
 
 class CallIds:
@@ -174,6 +178,7 @@ class KnownCalls:
         self._named: dict[str, list[_Known]] = {}
         self._sizes: Counter[_Answer] = Counter()
         self._agents: dict[str | None, _AgentTimes] | None = None
+        self._latest_start = 0
 
     def without_others(
         self, told: Sequence[RequestedCall], run: RunSpans, own: Collection[str] = ()
@@ -242,6 +247,11 @@ class KnownCalls:
         later = len(starts) - bisect_left(starts, anchor.end_ns)
         return later > (anchor.start_ns >= anchor.end_ns)
 
+    def has_later_run(self, anchor: GenAISpan) -> bool:
+        """Whether another run, of any agent, began when this one of the trace's ended, or later."""
+        self._times_of(anchor)
+        return latest_start(self._latest_start) >= anchor.end_ns and self._latest_start > anchor.start_ns
+
     def has_waiting_before(self, anchor: GenAISpan) -> bool:
         """Whether another run of its agent, which may wait for an answer, had ended when this one of the trace's began."""
         earlier = bisect_right(self._times_of(anchor).ends_of_waiting, anchor.start_ns)
@@ -254,6 +264,7 @@ class KnownCalls:
                 checkpoint()
                 if run.anchor is not None:
                     self._agents[run.anchor.name].add(run.anchor)
+                    self._latest_start = max(self._latest_start, run.anchor.start_ns)
         return self._agents[anchor.name]
 
     def _by_id(self) -> dict[str, set[int]]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from collector.dialects.otel_genai import model_request, tool_call
+from collector.dialects.otel_genai import microsoft, model_request, tool_call
 from collector.dialects.otel_genai.log_events import read_log
 from collector.dialects.otel_genai.model_request import read_model, read_steps
 from collector.dialects.otel_genai.span_events import event_value
@@ -96,6 +96,8 @@ def _operation_in_name(span: Span) -> str | None:
 
 
 def _read_agent(span: Span) -> GenAISpan:
+    if microsoft.is_handoff(span):
+        return IGNORED
     genai_span = _read_context(span, AGENT)
     genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(_agent_in_name(span.name))
     if genai_span.name is not None and span.attributes.get(_NODE) == genai_span.name:
@@ -111,6 +113,8 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
         # Middleware may answer in place of a tool, which leaves no span then.
         genai_span.note(outcome="hooked")
+    elif genai_span.scope in microsoft.SCOPES:
+        microsoft.read_agent(genai_span, span)
     elif genai_span.scope == _AGNO:
         told = span.attributes.get(semconv.OUTPUT_MESSAGES)
         if type(told) is str and f'"{PAUSED[0]}' in told:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from collector.dialects.otel_genai import microsoft
 from collector.dialects.otel_genai.span_events import messages_in_events
 from collector.dialects.otel_genai.tool_call import STRANDS, name_strands
 from collector.model import semconv
@@ -87,6 +88,7 @@ def read_model(span: Span) -> GenAISpan:
         output = _joined_calls(attributes) or _answer_in_parts(attributes)
     is_anthropic = span.scope.name in _ANTHROPIC
     genai_span = model_span_of(span, CONVENTIONS, _without_lost(output) if is_anthropic else output, messages)
+    microsoft.read_request(genai_span, messages)
     name_strands(genai_span, span)
     is_lossy = is_anthropic or (span.scope.name == _ENVOY and _ASKED in str(attributes.get(semconv.FINISH_REASONS[0])))
     genai_span.note(outcome="lossy" if is_lossy else "hooked" if genai_span.scope.startswith(STRANDS) else "")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from collector.dialects.otel_genai import microsoft
 from collector.dialects.otel_genai.span_events import event_value
 from collector.model import semconv
 from collector.model.from_span import doubt_failure, doubt_start, genai_span_of, set_raised, set_words_of_failure
@@ -14,7 +15,14 @@ from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, is_returned_error, parameters_of
 from collector.payloads.messages import are_stand_ins, arguments_of_provider, tool_call_parts
 from collector.payloads.outcomes import says_failure
-from collector.payloads.refusals import DENIED_BY_TOOL, Refusal, find_refusal, guardrail_refusal, is_refusal
+from collector.payloads.refusals import (
+    DENIED_BY_TOOL,
+    Refusal,
+    find_refusal,
+    guardrail_refusal,
+    is_interrupt,
+    is_refusal,
+)
 from collector.payloads.span_names import is_handoff
 from collector.payloads.told_failures import failure_in_message, is_in_place_of_result
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
@@ -120,8 +128,8 @@ def read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
         set_raised(genai_span, span)  # Quarkus LangChain4j
-    result = attributes.get(semconv.TOOL_CALL_RESULT)
-    if genai_span.status != "error" and _tells_failure(genai_span.status, span):
+    result = microsoft.returned(span)
+    if genai_span.status != "error" and _tells_failure(genai_span.status, span, result):
         genai_span.status = "error"
     _read_in_words_of_its_own(genai_span, span)
     strands_status = first_value(attributes, _STRANDS_STATUS)
@@ -136,6 +144,7 @@ def read_tool(span: Span) -> GenAISpan:
         genai_span.status, genai_span.refusal = "error", Refusal()
     elif genai_span.refusal is None:
         genai_span.refusal = _refusal_in_result(genai_span.scope, result)
+    microsoft.read_arguments(genai_span)
     # Last: of a call that failed these words tell that it had arguments.
     if type(genai_span.arguments) is str and genai_span.arguments.startswith(_HIDDEN):
         genai_span.arguments = None
@@ -204,10 +213,9 @@ def _lacks_result(call: GenAISpan, span: Span) -> bool:
     )
 
 
-def _tells_failure(status: Status, span: Span) -> bool:
+def _tells_failure(status: Status, span: Span, result: object) -> bool:
     """Whether what a call returned says that it failed, and the span's own status does not."""
     attributes = span.attributes
-    result = attributes.get(semconv.TOOL_CALL_RESULT)
     # The second: Splunk's util-genai 0.1. The last: a server of MCP, and OpenAI Agents, whose spans end well all the same.
     if is_mcp_failure(result) or failure_in_message(result) is not None or is_in_place_of_result(result):
         return True
@@ -316,7 +324,7 @@ def _read_failure(genai_span: GenAISpan, span: Span, result: object) -> None:
     if result and genai_span.refusal is None:
         genai_span.refusal = tool_result(None, result).refusal  # Google ADK
     if genai_span.refusal is None and (words := _words_of_error(span.attributes)) is not None:
-        genai_span.refusal = find_refusal(words)
+        genai_span.refusal, genai_span.is_pending = find_refusal(words), genai_span.is_pending or is_interrupt(words)
     # LiveKit has one type for any failure, and neither words nor arguments where it may not record content.
     if genai_span.arguments in (None, "") and (result or genai_span.scope == LIVEKIT):
         doubt_start(genai_span)

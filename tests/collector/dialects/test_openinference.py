@@ -1555,7 +1555,8 @@ def test_what_ran_before_a_human_answered_the_agents_sdk_for_javascript_is_none_
 
 
 def test_a_completed_answer_of_the_responses_api_may_ask_for_calls() -> None:
-    """@arizeai/openinference-instrumentation-openai-agents 0.2 has `stop` for each, so nothing says who runs its calls."""
+    """@arizeai/openinference-instrumentation-openai-agents 0.2 has `stop` for each, so nothing says who runs its calls. The
+    span of a call that waits for a human is missing."""
     call = "llm.output_messages.{}.message.tool_calls.0.tool_call."
     answer = {"llm.finish_reason": "stop", "output.value": "{}", "input.value": "[]"}
     for n, name in enumerate(["pay", "refund"]):
@@ -1568,4 +1569,4 @@ def test_a_completed_answer_of_the_responses_api_may_ask_for_calls() -> None:
             "tool.name": "pay", "input.value": "{}", "output.value": "paid",
         }),
     )  # fmt: skip
-    assert (sorted(called(run)), doubts(run)) == (["(refund)", "pay"], [])
+    assert (sorted(called(run)), doubts(run)) == (["(refund)", "pay"], ["other_traces"])

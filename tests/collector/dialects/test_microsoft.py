@@ -1,0 +1,161 @@
+"""Microsoft's OpenTelemetry distro for Node.js (1.4), with OpenAI Agents (0.20) and LangChain (1.5) for JavaScript."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import called, doubts, run_of, runs_of, span
+
+AGENTS, LANGCHAIN = "microsoft-otel-openai-agents", "microsoft-otel-langchain"
+GO = {"role": "user", "parts": [{"type": "text", "content": "please do it"}]}
+LOST = {"role": "user", "parts": [{"type": "text"}]}
+DONE = {"role": "assistant", "parts": [{"type": "text", "content": "done"}]}
+PAID = {"role": "tool", "parts": [{"type": "text", "content": "paid"}]}
+BOTH = pytest.mark.parametrize("scope", [AGENTS, LANGCHAIN])
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def asks(tool: str, number: int = 1, **arguments: Any) -> dict[str, Any]:
+    call = {"type": "tool_call", "name": tool, "id": f"call_000{number}Zq6dnxniosli2", "arguments": arguments}
+    return {"role": "assistant", "parts": [call]}
+
+
+def agent(scope: str, number: int = 1, name: str = "till", *answers: Any, **more: Any) -> Span:
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name}
+    if answers and scope == LANGCHAIN:
+        attributes["gen_ai.output.messages"] = compact(answers)
+    more = {"lasting": 100, "kind": 2, "status": 1, **more}
+    return span(f"invoke_agent {name}", number, attributes=attributes, scope=scope, **more)
+
+
+def request(scope: str, number: int, at: float, answer: Any, *given: Any, parent: int = 1) -> Span:
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": compact(given or [GO]),
+        "gen_ai.output.messages": compact([answer]),
+    }
+    return span("chat m", number, parent, at, 8, attributes=attributes, scope=scope, kind=3, status=1)
+
+
+def call(
+    scope: str, number: int, at: float, tool: str, given: str, result: str | None, parent: int = 1, **more: Any
+) -> Span:
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, **more.pop("attributes", {})}
+    if result is not None:
+        attributes |= {"gen_ai.tool.call.arguments": given, "gen_ai.tool.call.result": compact({"result": result})}
+    return span(
+        f"execute_tool {tool}",
+        number,
+        parent,
+        at,
+        2,
+        attributes=attributes,
+        scope=scope,
+        kind=3,
+        **{"status": 1, **more},
+    )
+
+
+@BOTH
+def test_a_whole_run(scope: str) -> None:
+    asked = asks("pay", sum=5)
+    told = [GO, LOST, LOST] if scope == AGENTS else [GO, asked, PAID]
+    run = run_of(
+        agent(scope, 1, "till", asked, DONE),
+        request(scope, 2, 5, asked),
+        call(scope, 3, 15, "pay", '{"sum":5}', "paid"),
+        request(scope, 4, 20, DONE, *told),
+    )
+    assert (called(run), run.trajectory.calls[0].arguments, doubts(run)) == (["pay"], {"sum": 5}, [])
+
+
+@BOTH
+@pytest.mark.parametrize("at", [5, 10], ids=["before", "in the same millisecond"])
+def test_a_run_that_begins_with_an_approved_call_began_in_another_trace(scope: str, at: float) -> None:
+    asked = asks("pay", sum=5)
+    told = [GO, LOST, LOST] if scope == AGENTS else [GO, asked, PAID]
+    approved = call(scope, 2, at, "pay", '{"sum":5}', "paid")
+    run = run_of(agent(scope, 1, "till", asked, DONE), approved, request(scope, 3, 10, DONE, *told))
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
+@BOTH
+def test_a_run_that_ends_with_a_call_that_no_span_shows_waits_for_a_human(scope: str) -> None:
+    find, pay = asks("find", 2, q="a"), asks("pay", sum=5)
+    run = run_of(
+        agent(scope, 1, "till", find, pay),
+        request(scope, 2, 5, find),
+        call(scope, 3, 15, "find", '{"q":"a"}', "found"),
+        request(scope, 4, 20, pay),
+    )
+    assert (called(run), doubts(run)) == (["find", "(pay)"], ["other_traces"])
+
+
+def test_a_tool_of_langchain_that_asks_a_human_waits() -> None:
+    """LangGraph's `interrupt`, which ends the call with what it asks for in place of an error."""
+    words = (
+        '[\n  {\n    "id": "238064837f28c845a0456e2dbc0c762b",\n    "value": {\n      "question": "a"\n    }\n  }\n]'
+    )
+    asked = asks("ask", q="a")
+    error = {"error.message": words, "error.type": "String"}
+    waiting = call(LANGCHAIN, 3, 15, "ask", "", None, status=2, attributes=error)
+    run = run_of(agent(LANGCHAIN, 1, "till", asked), request(LANGCHAIN, 2, 5, asked), waiting)
+    assert called(run) == ["(ask)"]
+    assert "other_traces" in doubts(run)
+
+
+def test_a_handoff_is_no_run() -> None:
+    find = asks("find", q="a")
+    runs = runs_of(
+        span("Agent workflow", 9, lasting=200, scope=AGENTS, attributes={"gen_ai.operation.name": "chain"}),
+        agent(AGENTS, 1, parent=9, lasting=40),
+        request(AGENTS, 2, 5, asks("transfer_to_clerk", 2)),
+        agent(AGENTS, 3, "clerk", parent=1, at=20, lasting=2, kind=3),
+        agent(AGENTS, 4, "clerk", parent=9, at=52),
+        request(AGENTS, 5, 55, find, parent=4),
+        call(AGENTS, 6, 65, "find", '{"q":"a"}', "found", parent=4),
+        request(AGENTS, 7, 70, DONE, GO, LOST, LOST, LOST, LOST, parent=4),
+    )
+    assert [(run.agent, "other_traces" in doubts(run)) for run in runs] == [("till", False), ("clerk", False)]
+
+
+FAILED = "Error running tool (non-fatal)"
+REDACTED = "An error occurred while running the tool. Please try again."
+DENIED = "Tool execution was not approved."
+
+
+@pytest.mark.parametrize(
+    ("given", "result", "message", "expected", "in_doubt"),
+    [
+        ('{"sum":5}', "Tool 'pay' timed out after 40ms.", "", ("pay", {"sum": 5}), []),
+        ('{"sum":5}', REDACTED, FAILED, ("pay", {"sum": 5}), []),
+        ('{"arguments":""}', REDACTED, FAILED, ("pay", None), ["uncertain_execution"]),
+        ('{"arguments":""}', DENIED, DENIED, ("(pay)", None), []),
+    ],
+)
+def test_what_came_of_a_call_of_openai_agents(
+    given: str, result: str, message: str, expected: Any, in_doubt: list[str]
+) -> None:
+    """A text is in an object of its own, and a call that did not begin has the empty text for arguments."""
+    failed = call(AGENTS, 2, 10, "pay", given, result, status=2 if message else 1, message=message)
+    run = run_of(agent(AGENTS), failed)
+    one = run.trajectory.calls[0]
+    assert (called(run)[0], one.arguments, one.status, doubts(run)) == (*expected, "error", in_doubt)
+
+
+def test_middleware_of_langchain_may_answer_in_place_of_a_tool() -> None:
+    asked = asks("find", q="a")
+    told = {"role": "tool", "parts": [{"type": "text", "content": "cached"}]}
+    run = run_of(
+        agent(LANGCHAIN, 1, "till", asked, DONE),
+        request(LANGCHAIN, 2, 5, asked),
+        request(LANGCHAIN, 3, 20, DONE, GO, asked, told),
+    )
+    assert "uncertain_execution" in doubts(run)

@@ -1,0 +1,122 @@
+"""OpenInference for JavaScript: runs of OpenAI Agents (0.20) and of LangChain (1.5) that wait for a human."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import called, doubts, run_of, span_of_kind
+
+KIND = "openinference.span.kind"
+AGENTS = "@arizeai/openinference-instrumentation-openai-agents"
+LANGCHAIN = "@arizeai/openinference-instrumentation-langchain"
+CALL = "message.tool_calls.0.tool_call."
+SENT: dict[str, Any] = {"name": "pay", "args": {"sum": 5}, "id": "call_0001Zqy5oa3susy9", "type": "tool_call"}
+
+
+def oi(
+    scope: str, kind: str, name: str, number: int, parent: int, at: float, lasting: float, **attributes: Any
+) -> Span:
+    dotted = {key.replace("__", "."): value for key, value in attributes.items()}
+    return span_of_kind(KIND, kind, name, number, parent, at, lasting, scope=scope, status=1, attributes=dotted)
+
+
+def asking(tool: str, given: str, number: int = 1, at: str = "llm.output_messages.0.") -> dict[str, str]:
+    call = at + CALL
+    return {
+        f"{at}message.role": "assistant",
+        f"{call}id": f"call_000{number}Zqy5oa3susy9",
+        f"{call}function.name": tool,
+        f"{call}function.arguments": given,
+    }
+
+
+def request(scope: str, number: int, parent: int, at: float, answer: dict[str, str], *, is_told: bool = False) -> Span:
+    given = {"llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "please do it"}
+    if is_told:
+        given |= asking("pay", '{"sum":5}', at="llm.input_messages.1.")
+        given |= {
+            "llm.input_messages.2.message.role": "tool",
+            "llm.input_messages.2.message.tool_call_id": SENT["id"],
+            "llm.input_messages.2.message.content": "paid",
+        }
+    attributes = {**given, **answer, "input.value": "[]", "output.value": "{}"}
+    return span_of_kind(KIND, "LLM", "response", number, parent, at, 10, scope=scope, status=1, attributes=attributes)
+
+
+DONE = {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "done"}
+
+
+def tool(scope: str, name: str, number: int, parent: int, at: float, given: str) -> Span:
+    return oi(scope, "TOOL", name, number, parent, at, 2, tool__name=name, input__value=given, output__value="done")
+
+
+def agents() -> list[Span]:
+    return [
+        oi(AGENTS, "CHAIN", "Agent workflow", 1, 0, 0, 100),
+        oi(AGENTS, "AGENT", "till", 2, 1, 1, 98, graph__node__id="till"),
+    ]
+
+
+@pytest.mark.parametrize("at", [5, 10], ids=["before", "in the same millisecond"])
+def test_a_run_of_openai_agents_that_begins_with_an_approved_call_began_in_another_trace(at: float) -> None:
+    approved = tool(AGENTS, "pay", 3, 2, at, '{"sum":5}')
+    run = run_of(*agents(), approved, request(AGENTS, 4, 2, 10, DONE, is_told=True))
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
+def test_a_run_of_openai_agents_that_ends_with_a_call_that_no_span_shows_waits_for_a_human() -> None:
+    run = run_of(
+        *agents(),
+        request(AGENTS, 3, 2, 5, asking("find", '{"q":"a"}', 2)),
+        tool(AGENTS, "find", 4, 2, 16, '{"q":"a"}'),
+        request(AGENTS, 5, 2, 20, asking("pay", '{"sum":5}')),
+    )
+    assert (called(run), doubts(run)) == (["find", "(pay)"], ["other_traces"])
+
+
+def graph(user_input: str, *messages: dict[str, Any]) -> Span:
+    """The span of an agent, with the state in which it ended."""
+    metadata = '{"ls_integration":"langchain_create_agent","lc_agent_name":"till","thread_id":"t1"}'
+    state = {"messages": [{"lc": 1, "type": "constructor", "kwargs": message} for message in messages]}
+    told = json.dumps(state, separators=(",", ":"))
+    return oi(LANGCHAIN, "CHAIN", "till", 1, 0, 0, 100, metadata=metadata, input__value=user_input, output__value=told)
+
+
+ASKED = {"content": "", "type": "ai", "tool_calls": [SENT], "invalid_tool_calls": []}
+TOLD = {"content": "paid", "name": "pay", "tool_call_id": SENT["id"], "type": "tool"}
+ANSWERED = {"content": "done", "type": "ai", "tool_calls": [], "invalid_tool_calls": []}
+GO = '{"messages":[{"role":"user","content":"please do it"}]}'
+
+
+@pytest.mark.parametrize(
+    ("last", "waits"),
+    [
+        ([ASKED], True),
+        # the structured response is a call, too, and the agent answers it
+        ([ASKED, {**TOLD, "content": "Returning structured response"}], False),
+        ([ASKED, TOLD, ANSWERED], False),
+    ],
+)
+def test_a_run_of_langchain_that_ends_with_calls_waits_for_a_human(last: list[dict[str, Any]], *, waits: bool) -> None:
+    run = run_of(graph(GO, *last), request(LANGCHAIN, 2, 1, 5, asking("pay", '{"sum":5}')))
+    assert ("other_traces" in doubts(run)) is waits
+
+
+@pytest.mark.parametrize(
+    ("user_input", "is_resumed"), [('{"lg_name":"Command","resume":{"decisions":[]},"goto":[]}', True), (GO, False)]
+)
+def test_a_run_of_langchain_that_is_given_an_answer_began_in_another_trace(
+    user_input: str, *, is_resumed: bool
+) -> None:
+    first = [] if is_resumed else [request(LANGCHAIN, 2, 1, 2, asking("pay", '{"sum":5}'))]
+    run = run_of(
+        graph(user_input, ASKED, TOLD, ANSWERED),
+        *first,
+        tool(LANGCHAIN, "pay", 3, 1, 14, '{"sum":5}'),
+        request(LANGCHAIN, 4, 1, 20, DONE, is_told=True),
+    )
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"] if is_resumed else [])
