@@ -56,6 +56,7 @@ from collector.dialects import (
     timbal,
     trpc_agent,
     trulens,
+    upsonic,
     voltagent,
 )
 from collector.dialects.generic import tool_call
@@ -112,6 +113,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     agentops.DIALECT,
     eino.DIALECT,
     docker_agent.DIALECT,
+    upsonic.DIALECT,
     embabel.DIALECT,
     koog.DIALECT,
     agentscope.DIALECT,
