@@ -51,7 +51,7 @@ _NODE: Final = '"langgraph_node":'
 _EVENT: Final = "target"
 _EVENT_PATH: Final = "metadata.path"
 _EVENT_OF_BEEAI: Final = re.compile(
-    r"^(?:agent|tool)\..+\.(?:start|update|partial_update|success|finish|error|retry|final_answer)$"
+    r"^(?:agent|tool)\..+\.(?:init|start|update|partial_update|success|finish|error|retry|final_answer)$"
 )
 """Instrumentors of BeeAI record events of its emitter as spans: older ones all of them, several of one call."""
 _HAYSTACK_COUNTS: Final = "tool_call_counts"

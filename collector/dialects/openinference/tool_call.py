@@ -53,6 +53,10 @@ _CREWAI: Final = "openinference.instrumentation.crewai"
 """It ends the spans of tools well, also of one that failed (CrewAI 0.2xx) or could not reach the coworker that it names."""
 _ADK: Final = "openinference.instrumentation.google_adk"
 """It ends the spans of tools well, also of one whose error a callback answered, or that answered with an error (1.0)."""
+_BEEAI: Final = "openinference.instrumentation.beeai"
+_STARTED: Final = "start (tool."
+"""Begins the event with which a tool of BeeAI starts. Where a requirement of its agent answers in its place, as it does for
+what a human denied, there is none, and the span ends well."""
 _EXIT_CODE: Final = "Exit code "
 """Begins the words for a command of a shell that ran and failed."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
@@ -103,9 +107,15 @@ def read_tool(span: Span) -> GenAISpan:
         doubt_failure(genai_span)
     if genai_span.scope == _AUTOGEN:
         _read_autogen(genai_span, span)
+    if genai_span.scope == _BEEAI and genai_span.status != "error" and not _has_started(span):
+        genai_span.status, genai_span.refusal = "error", Refusal()
     if genai_span.scope == agno.SCOPE:
         agno.note_lost_failures(genai_span, span)
     return genai_span
+
+
+def _has_started(span: Span) -> bool:
+    return span.lacks_events or any(event.name.startswith(_STARTED) for event in span.events)
 
 
 def _read_autogen(genai_span: GenAISpan, span: Span) -> None:
