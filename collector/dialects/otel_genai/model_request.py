@@ -72,6 +72,8 @@ _OPENAI_JS: Final = "@traceloop/instrumentation-openai"
 alone: that is empty where it asks for calls."""
 _OF_RESPONSES: Final = "resp_"
 _EMPTY_TEXT: Final = '"parts":[{"type":"text","content":""}]}]'
+_MIRASCOPE: Final = "mirascope.llm"
+"""It tells a model the bare words of what a tool raised, and writes them like a result (2.x)."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
@@ -90,7 +92,8 @@ def read_model(span: Span) -> GenAISpan:
     genai_span = model_span_of(span, CONVENTIONS, _without_lost(output) if is_anthropic else output, messages)
     microsoft.read_request(genai_span, messages)
     name_strands(genai_span, span)
-    is_lossy = is_anthropic or (span.scope.name == _ENVOY and _ASKED in str(attributes.get(semconv.FINISH_REASONS[0])))
+    is_lossy = is_anthropic or span.scope.name == _MIRASCOPE
+    is_lossy = is_lossy or (span.scope.name == _ENVOY and _ASKED in str(attributes.get(semconv.FINISH_REASONS[0])))
     genai_span.note(outcome="lossy" if is_lossy else "hooked" if genai_span.scope.startswith(STRANDS) else "")
     if _ITERATION in attributes:
         genai_span.note(extent="around")
