@@ -72,6 +72,11 @@ _PERHAPS_NOT_RUN: Final = ("not_found", "permission_denied", "cancelled")
 """Errors in rig that a tool may have had, or rig before it ran the tool."""
 COMPLETION: Final = "tanstack.ai.completion.reason"
 """Of a call that was open when a run of TanStack AI was aborted: also by a hook, in place of the call."""
+_COPILOT: Final = "github.copilot"
+_SERVER_HASH: Final = "github.copilot.tool.parameters.mcp_server_name_hash"
+"""Where Copilot CLI may not record content, it writes hashes in place of the names of an MCP server and its tool."""
+_ANY_FAILURE: Final = "Tool failed"
+"""What it then says of a tool that failed, of one that it does not have, and of arguments that do not fit."""
 _KOOG: Final = "ai.koog"  # the name of its scope, unless the application gives it another
 _KOOG_EVENT: Final = "koog.event.id"
 _HIDDEN: Final = "HIDDEN:"
@@ -103,7 +108,7 @@ _SUCCESS: Final = ("success", "tool.success", "gen_ai.tool.success")
 ATTRIBUTES: Final = (
     semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION, *_STRANDS_STATUS,
     _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TARGET, _TOOL_NAME, _KOOG_EVENT, _CREW, _SAMPLED, COMPLETION, *_ARGUMENTS, RETURNED,
-    *_ERRORS, *_SUCCESS, _LIVEKIT_RESULT,
+    *_ERRORS, *_SUCCESS, _LIVEKIT_RESULT, _SERVER_HASH,
 )  # fmt: skip
 """What is read of a call beside what all spans have."""
 
@@ -111,12 +116,9 @@ ATTRIBUTES: Final = (
 def read_tool(span: Span) -> GenAISpan:
     """Reads the call of a tool, or IGNORED for a span that is none."""
     attributes = span.attributes
-    name = known_name_of(attributes.get(semconv.TOOL_NAME)) or name_of(attributes.get(_TOOL_NAME))
+    name = _name_of_tool(span)
     if name is None and is_handoff(span.name):
         return IGNORED  # some tracers give it the operation of a call
-    # A span that is named after the operation alone does not name its tool.
-    if name is None and span.name != "execute_tool":
-        name = name_of(span.name.removeprefix("execute_tool "))
     if name == _MERGED:
         return IGNORED
     genai_span = genai_span_of(span, TOOL, CONVENTIONS)
@@ -149,6 +151,17 @@ def read_tool(span: Span) -> GenAISpan:
     if type(genai_span.arguments) is str and genai_span.arguments.startswith(_HIDDEN):
         genai_span.arguments = None
     return genai_span
+
+
+def _name_of_tool(span: Span) -> str | None:
+    attributes = span.attributes
+    name = known_name_of(attributes.get(semconv.TOOL_NAME)) or name_of(attributes.get(_TOOL_NAME))
+    # A span that is named after the operation alone does not name its tool, nor does one with the name of a handoff.
+    if name is None and span.name != "execute_tool" and not is_handoff(span.name):
+        name = name_of(span.name.removeprefix("execute_tool "))
+    if _SERVER_HASH in attributes and name is not None and name.startswith(f"{attributes[_SERVER_HASH]}/"):
+        return None
+    return name
 
 
 def name_strands(genai_span: GenAISpan, span: Span) -> None:
@@ -328,7 +341,8 @@ def _read_failure(genai_span: GenAISpan, span: Span, result: object) -> None:
     # LiveKit has one type for any failure, and neither words nor arguments where it may not record content.
     if genai_span.arguments in (None, "") and (result or genai_span.scope == LIVEKIT):
         doubt_start(genai_span)
-    if genai_span.scope != LIVEKIT and _has_no_words(span):
+    is_unsaid = genai_span.scope == _COPILOT and span.status_message == _ANY_FAILURE
+    if is_unsaid or (genai_span.scope != LIVEKIT and _has_no_words(span)):
         doubt_failure(genai_span)
 
 
