@@ -43,6 +43,8 @@ class Refusal(NamedTuple):
 
 DENIED_BY_TOOL: Final = Refusal(is_of_approval=True, is_ruled_out=True)
 """Of a call whose tool returned what reads like somebody's denial of it."""
+BEGAN: Final = Refusal(is_ruled_out=True)
+"""Of a call whose own span shows that it began, whatever that around it leaves open."""
 UNTOLD: Final = Refusal(is_sure=False, is_untold=True)
 """Of a failed call whose record holds no words, or those of a tracer that nobody has seen."""
 

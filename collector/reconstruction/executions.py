@@ -7,7 +7,7 @@ from typing import Final
 
 from collector.model.genai_span import BY_SHAPE, GenAISpan
 from collector.model.tracing import USUAL
-from collector.payloads.refusals import refuses
+from collector.payloads.refusals import BEGAN, refuses
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, by_start, clock_of, is_broken, is_of_parser
 from scorers.trajectory import Status
@@ -39,6 +39,8 @@ def merged_execution(spans: Sequence[GenAISpan]) -> DraftCall:
             refusals = told
         # Of two instrumentations one may know what the tool takes.
         refusal = next((one for one in refusals if not one.is_of_arguments), next(iter(refusals), None))
+        if refusal is not None and not refusal.is_sure and BEGAN in refusals:
+            refusal = BEGAN
         refused = refuses(refusal, name)
         call.executed, call.refusal = refused != "yes", refusal
         if refused == "maybe":
