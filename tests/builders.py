@@ -131,11 +131,17 @@ def result(call_id: str, response: Any) -> dict[str, Any]:
 
 
 def log(
-    event: str, number: int, body: Any = None, attributes: Mapping[str, Any] | None = None, at: float = 0
+    event: str,
+    number: int,
+    body: Any = None,
+    attributes: Mapping[str, Any] | None = None,
+    at: float = 0,
+    *,
+    scope: str = "test",
 ) -> LogRecord:
     """A log event about the span ``number``."""
     return LogRecord(
-        TRACE, span_id(number), event, EPOCH + int(at * MS), attributes or {}, body, RESOURCE, Scope("test", "1")
+        TRACE, span_id(number), event, EPOCH + int(at * MS), attributes or {}, body, RESOURCE, Scope(scope, "1")
     )
 
 
