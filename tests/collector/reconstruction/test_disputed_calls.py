@@ -18,7 +18,7 @@ ONE = [agent_span("one", 2, 1, at=1, lasting=900)]
 TWO = [*ONE, agent_span("two", 3, 1, at=1, lasting=900)]
 
 
-def recorded(number: int, parent: int, scope: str, ids: Sequence[str | None], later: float = 0.0) -> list[Span]:
+def recorded(number: int, parent: int, scope: str, ids: Sequence[str], later: float = 0.0) -> list[Span]:
     """The calls as one library records them."""
     return [
         tool_span(
@@ -30,7 +30,7 @@ def recorded(number: int, parent: int, scope: str, ids: Sequence[str | None], la
 
 IDS = ("call_0123456789", "call_9876543210")
 NUMBERS = ("call_0", "call_1")
-NONE = (None, None)
+NONE = ("", "")
 
 
 def label(run: Run, most: int) -> str:
@@ -53,7 +53,7 @@ def test_equal_ids_prove_one_call(agents: list[Span], second_parent: int) -> Non
 
 @pytest.mark.parametrize("ids", [NONE, NUMBERS], ids=["none", "numbers"])
 @pytest.mark.parametrize("agents", [[], ONE, TWO], ids=["no agent", "one", "two"])
-def test_without_proof_it_is_in_doubt(agents: list[Span], ids: Sequence[str | None]) -> None:
+def test_without_proof_it_is_in_doubt(agents: list[Span], ids: Sequence[str]) -> None:
     runs = runs_of(ROOT, *agents, *recorded(10, 90, "first", ids), *recorded(20, 91, "second", ids, later=0.2))
 
     for run in runs:
@@ -81,7 +81,7 @@ def test_calls_at_other_times_stay_two() -> None:
 
 @pytest.mark.parametrize(("ids", "found"), [(IDS, 2), (NONE, 4)], ids=["proof", "none"])
 def test_what_the_other_library_recorded_below_the_root_may_be_the_same_calls(
-    ids: Sequence[str | None], found: int
+    ids: Sequence[str], found: int
 ) -> None:
     runs = runs_of(ROOT, *ONE, *recorded(10, 90, "first", ids), *recorded(20, 1, "second", ids, later=0.2))
 
