@@ -17,6 +17,7 @@ from collector.dialects import (
     agentscope,
     ai_sdk,
     autogen,
+    aws,
     braintrust,
     claude_code,
     codex,
@@ -125,6 +126,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     pipecat.DIALECT,
     livekit.DIALECT,
     mcp.DIALECT,
+    aws.DIALECT,
     otel_genai.DIALECT,  # the others leave to it whatever follows the conventions
     generic.DIALECT,  # only if no other reads the span
 )

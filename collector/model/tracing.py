@@ -35,7 +35,7 @@ MODEL  guessed  only its answer says that it is a request
 """
 Extent = Literal[
     "", "apart", "resumed", "fresh", "served", "nested", "asks", "starts", "memory", "loop", "part", "turns", "some",
-    "automatic", "around", "unsaid", "step",
+    "automatic", "around", "unsaid", "step", "inner",
 ]  # fmt: skip
 """How much of a run, of a call or of requests it covers.
 
@@ -58,6 +58,7 @@ MODEL  memory   it is no request, but stores the conversation so far, or holds a
        step     it begins its trace, and the framework asks again, in another: what came of the call, or for another answer
        unsaid   no answer holds the calls that it asks for: inputs tell of them one by one, also of those of one answer
        around   it lasts until the calls have ended that its answer asked for, and no others are inside
+       inner    its parent is a span of the same request, which is never sent
 """
 WAITS: Final = ("told", "open")
 """Outcomes of an AGENT whose run waits when it ends."""

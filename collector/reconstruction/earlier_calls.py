@@ -24,7 +24,10 @@ from collector.reconstruction.requested_calls import RequestedCall, covers_reque
 
 _PYDANTIC_AI: Final = "pydantic-ai"
 _AGNO: Final = "openlit.instrumentation.agno"
-_SCOPES_THAT_WAIT: Final = (_PYDANTIC_AI, _AGNO, "agent_framework", "strands.telemetry.tracer", "strands-agents")
+_SCOPES_THAT_WAIT: Final = (
+    _PYDANTIC_AI, _AGNO, "agent_framework", "strands.telemetry.tracer", "strands-agents",
+    "amazon.opentelemetry.distro.instrumentation.langchain", "amazon.opentelemetry.distro.instrumentation.openai_agents",
+)  # fmt: skip
 """Of agents that end to wait for answers, and begin anew with these."""
 _ADK_RUST: Final = "adk_rust"
 _ENDING_WELL: Final = ("@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents")
@@ -227,7 +230,8 @@ def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
     """Whether the first request of an agent tells of results, and of no question of the user's after them; each of those that
     may be the first, where the clock does not tell.
 
-    An agent of Microsoft's framework may be handed over to, and Strands and that tell in the agent's span what it was asked.
+    An agent of Microsoft's framework may be handed over to, and it, Strands and AWS's distro tell in the agent's span what
+    it was asked.
     """
     if anchor.scope not in (_PYDANTIC_AI, _AGNO) and anchor.user_input is not None:
         return False

@@ -48,6 +48,8 @@ def adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_ro
         ids = CallIds(spans)
         owners = owners_of.of(ids)
         possible = [run for run in runs if _is_under_way(run, spans)] if may_compare and len(owners) != 1 else []
+        if len(possible) == 1 and _is_inner(spans):
+            owners = possible
         if len(owners) == 1:
             owners[0].adopted.add(missing)
             _note_missing_top(owners[0], missing)
@@ -73,6 +75,11 @@ def adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_ro
             known.add(spans)
             agentless.incomplete, agentless.missing_ancestor = ("missing_parent",), missing
     return agentless
+
+
+def _is_inner(spans: RunSpans) -> bool:
+    """Whether what is missing above is a span of a request, so no call and no agent."""
+    return not spans.executions and all(model.tracing.extent == "inner" for model in spans.models)
 
 
 def _note_missing_top(run: RunSpans, missing: bytes) -> None:

@@ -81,7 +81,7 @@ def weigh(
     run = shown.run
     all_have_spans = run.has_spans_of_all or request.model.tracing.traced_calls == "all"
     is_of_graph = request.model.tracing.traced_calls == "named" and not run.nameless
-    tools_have_spans = all_have_spans or bool(run.executions) or is_of_graph
+    tools_have_spans = all_have_spans or shown.are_tools_traced or bool(run.executions) or is_of_graph
     is_handoff = _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
     if _is_refused(request, result, shown, answered=answered, tools_have_spans=tools_have_spans):
         result = "refused"
