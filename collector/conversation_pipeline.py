@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from collector.assembly.conversations import Conversation, ConversationRun, Conversations
 from collector.clock import Clock
 from collector.delivery.hold import HeldExport
-from collector.scoring.conversations import score, texts_to_embed
+from collector.scoring.conversations import cut, score, texts_to_embed
 from collector.scoring.failures import failed_conversation
 from collector.storage.journal import Journal
 from collector.telemetry.metrics import Telemetry
@@ -46,9 +46,9 @@ class ConversationPipeline:
             left = self._conversations.leave(run, now)
             if self._journal is not None:
                 self._journal.conversations.remove_runs(left)
-            conversation, added = self._conversations.add(run, now)
+            conversation, added = self._conversations.add(run, now, cut)
             if self._journal is not None:
-                self._journal.conversations.add_run(conversation, run, added)
+                self._journal.conversations.add_run(conversation, conversation.runs.get(run.anchor, run), added)
         # Remembered ones give way first: they have their verdict, and lose only the chance of a revision.
         evicted = self._conversations.evict_remembered()
         if self._journal is not None:

@@ -4,8 +4,8 @@ Theory of operation. Where a rule has the scope ``conversation``, every scored r
 here, serialised. When no run was added for ``idle_timeout`` the conversation is over: it is scored, and remembered for a
 while with all its runs. A run that is added then reopens it, and makes a further revision of its verdict once it is quiet
 again. ``max_duration`` and the limits on open conversations and bytes end one early, the limits on runs and calls leave further
-runs out: all of these make it incomplete. So does a beginning that is not here: that was evicted or is no longer remembered, or
-may have been before runs were collected.
+runs out, or calls of one: all of these make it incomplete. So does a beginning that is not here: that was evicted or is no
+longer remembered, or may have been before runs were collected.
 
 Single-threaded, without locks; time is an argument.
 """
@@ -13,7 +13,7 @@ Single-threaded, without locks; time is an argument.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final, NamedTuple
@@ -61,11 +61,18 @@ class ConversationRun:
         """About how many bytes it takes."""
         return len(self.record) + _RUN
 
+    @property
+    def anchors(self) -> tuple[bytes, ...]:
+        """Its own, and those of the runs that it replaces."""
+        return (self.anchor, *self.parts)
+
 
 class Added(Enum):
     """What became of a run."""
 
     STORED = auto()
+    CUT = auto()
+    """Stored without some of its calls: the conversation is incomplete."""
     TRUNCATED = auto()
     """Left out, the first one: from now on the conversation is incomplete."""
     LEFT_OUT = auto()
@@ -120,18 +127,35 @@ class Conversations:
         """About how many bytes open and remembered conversations take."""
         return self._bytes
 
-    def add(self, run: ConversationRun, now: float) -> tuple[Conversation, Added]:
-        """Add a run unless a limit is reached. Returns its conversation, and what became of the run."""
+    def add(
+        self, run: ConversationRun, now: float, cut: Callable[[ConversationRun, int], ConversationRun] | None = None
+    ) -> tuple[Conversation, Added]:
+        """Add a run unless a limit is reached. Returns its conversation, and what became of the run.
+
+        ``cut`` returns a run with so many of its calls: as many as there is room for. Without any, only the run that begins
+        the conversation is kept, as it selects the rule.
+        """
+        known = self._open.get(run.key) or self._over.get(run.key)
+        others = [] if known is None else [other for anchor, other in known.runs.items() if anchor not in run.anchors]
+        room = self._config.max_calls - sum([other.calls for other in others])
+        is_cut = run.calls > room
+        if is_cut and cut is not None and (room > 0 or all(run.start_ns < other.start_ns for other in others)):
+            run = cut(run, max(0, room))
+        if run.calls > max(0, room) or len(others) >= self._config.max_runs:
+            return self._leave_out(run, known, now)
         conversation = self._reopen(run.key, now)
-        replaced = [conversation.runs[anchor] for anchor in (run.anchor, *run.parts) if anchor in conversation.runs]
-        calls = conversation.calls + run.calls - sum([before.calls for before in replaced])
-        runs = len(conversation.runs) + 1 - len(replaced)
-        if runs > self._config.max_runs or calls > self._config.max_calls:
-            outcome = Added.LEFT_OUT if conversation.truncated else Added.TRUNCATED
-            conversation.truncated = True
-            return conversation, outcome
+        conversation.truncated |= is_cut
         self._put(conversation, run)
-        return conversation, Added.STORED
+        return conversation, Added.CUT if is_cut else Added.STORED
+
+    def _leave_out(self, run: ConversationRun, known: Conversation | None, now: float) -> tuple[Conversation, Added]:
+        # A verdict that says that runs were left out says so of this one, too.
+        if known is not None and known.is_over and known.truncated:
+            return known, Added.LEFT_OUT
+        conversation = self._reopen(run.key, now)
+        outcome = Added.LEFT_OUT if conversation.truncated else Added.TRUNCATED
+        conversation.truncated = True
+        return conversation, outcome
 
     def leave(self, run: ConversationRun, now: float) -> list[tuple[Conversation, bytes]]:
         """Take a run that is to be added, and its parts, out of other conversations. Returns from which, and its anchor there.
@@ -139,7 +163,7 @@ class Conversations:
         One that has its verdict opens for a further revision. One that is left with no run is not remembered any more.
         """
         left = []
-        for anchor in (run.anchor, *run.parts):
+        for anchor in run.anchors:
             key = self._keys.get(anchor)
             if key is None or key == run.key:
                 continue
@@ -262,7 +286,7 @@ class Conversations:
         return Conversation(key, now, now, revision=int(begun), truncated=begun)
 
     def _put(self, conversation: Conversation, run: ConversationRun) -> None:
-        for anchor in (run.anchor, *run.parts):
+        for anchor in run.anchors:
             if anchor in conversation.runs:
                 self._take_out(conversation, anchor)
         conversation.runs[run.anchor], self._keys[run.anchor] = run, run.key

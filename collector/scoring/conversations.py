@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
 from collector.assembly.conversations import Conversation, ConversationKey, ConversationRun
@@ -160,6 +160,27 @@ def restore(record: bytes) -> ConversationRun:
     run = _run(written)
     complete, key = written["complete"] is True, ConversationKey(*written["key"])
     return ConversationRun(key, run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, run.start_ns)
+
+
+def cut(run: ConversationRun, calls: int) -> ConversationRun:
+    """Returns a run with the first of its calls alone, and what is in doubt about them. Raises ValueError if damaged."""
+    written = _parse(run.record)
+    doubts = [_cut_doubt(_doubt(*doubt), calls) for doubt in written["doubts"]]
+    left = [list(doubt) for doubt in doubts if doubt is not None]
+    record = json.dumps({**written, "calls": written["calls"][:calls], "doubts": left}, separators=(",", ":")).encode()
+    return replace(run, calls=calls, record=record)
+
+
+def _cut_doubt(doubt: Doubt, calls: int) -> Doubt | None:
+    """Returns what a doubt says of the first calls; None if it is about others alone."""
+    left = tuple(at for at in doubt.calls if at < calls)
+    if doubt.calls and not left:
+        return None
+    orders = {
+        tuple(step for step in (tuple(at for at in step if at < calls) for step in order) if step)
+        for order in doubt.orders
+    }
+    return doubt._replace(calls=left, orders=tuple(sorted(orders)))
 
 
 def score(conversation: Conversation, rules: RuleSet, release: str, skew_ns: int) -> tuple[list[Verdict], bytes]:

@@ -26,11 +26,11 @@ class ConversationRows:
 
     def add_run(self, conversation: Conversation, run: ConversationRun, added: Added) -> None:
         """Record what became of a run."""
-        if added is Added.STORED:
+        if added is Added.STORED or added is Added.CUT:
             self._changes.append(partial(self._replace, run.key, run.anchor, RecordKind.RUN, run.record))
             self._changes += [partial(self._remove, run.key, part) for part in run.parts]
             # Of one that was forgotten before, this tells after a restart.
-            if conversation.truncated and len(conversation.runs) == 1:
+            if added is Added.CUT or (conversation.truncated and len(conversation.runs) == 1):
                 self._store_state(conversation)
         elif added is Added.TRUNCATED:
             self._store_state(conversation)

@@ -539,3 +539,68 @@ def test_whenever_crashes_come_conversations_are_the_same(
             life.settle(25)
     assert of_conversations(crashed) == of_conversations(plain)
     assert {event[0] for event in of_conversations(plain)} == {"c-0", "c-1"}
+
+
+LIMITED = RULES.replace("sequence: [look_up, refund]", "sequence: [look_up, refund], forbid: [delete_all]")
+
+
+def verdicts(bench: Bench) -> list[tuple[str | None, str, int, int]]:
+    """Rule, label, number of the trace that it is anchored at, and how many calls it covers."""
+    found = [verdict for verdict in bench.verdicts if verdict.scope == "conversation"]
+    return [(one.rule, one.label, one.run.trace_id[-1], len(one.run.trajectory.calls)) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        ([["look_up", "refund", "x"]], ("order", "incomplete", 1, 2)),
+        ([["look_up", "x", "refund"], ["refund"]], ("order", "incomplete", 1, 2)),
+        ([["look_up"], ["refund", "x"], []], ("order", "incomplete", 1, 2)),
+        ([["look_up", "delete_all", "x"], ["refund"]], ("order", "fail", 1, 2)),
+        ([["look_up"], ["delete_all", "x"]], ("order", "fail", 1, 2)),
+    ],
+    ids=["the only run", "the first", "the second", "a forbidden call is seen", "in the second, too"],
+)
+def test_a_run_with_too_many_calls_is_kept_with_its_first_ones(
+    tmp_path: Path, turns: list[list[str]], expected: tuple[str, str, int, int]
+) -> None:
+    bench = Bench(tmp_path, LIMITED, conversations={"max_calls": 2})
+    talk(bench, *[turn(number, *tools) for number, tools in enumerate(turns, 1)])
+    bench.wait(QUIET)
+
+    assert verdicts(bench) == [expected]
+    (event,) = events(bench)
+    assert "truncated" in event["rightcall.doubts"]
+
+
+def test_the_run_that_begins_a_conversation_selects_the_rule_though_there_is_room_for_none_of_its_calls(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, LIMITED, conversations={"max_calls": 2})
+    late = turn(1, "look_up", agent="other")
+    talk(bench, turn(2, "look_up", "refund"), late)
+    bench.wait(QUIET)
+
+    assert verdicts(bench) == [], "no rule is for the agent that the user asked first"
+
+
+def test_a_run_beyond_the_limits_makes_no_revision_of_a_verdict_that_says_so(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, LIMITED, conversations={"max_calls": 2})
+    talk(bench, turn(1, "look_up", "refund"))
+    bench.wait(QUIET)
+    for number in (20, 40, 60):
+        bench.send(*turn(number, "x"))
+        bench.wait(QUIET)
+
+    assert [(verdict[1], verdict[3]) for verdict in verdicts(bench)] == [("pass", 2), ("incomplete", 2)]
+
+
+def test_what_was_cut_of_a_run_is_cut_after_a_restart(tmp_path: Path) -> None:
+    life = Life(tmp_path, LIMITED, {"max_calls": 2})
+    life.send(*turn(1, "look_up", "refund", "x"))
+    life.settle()
+    life.crash()
+    life.settle(QUIET)
+
+    assert undecided(life.events()) == [("c-1", 0, "incomplete", ["truncated"])]
+    life.close()

@@ -80,9 +80,7 @@ def test_calls_at_other_times_stay_two() -> None:
 
 
 @pytest.mark.parametrize(("ids", "found"), [(IDS, 2), (NONE, 4)], ids=["proof", "none"])
-def test_what_the_other_library_recorded_below_the_root_may_be_the_same_calls(
-    ids: Sequence[str], found: int
-) -> None:
+def test_what_the_other_library_recorded_below_the_root_may_be_the_same_calls(ids: Sequence[str], found: int) -> None:
     runs = runs_of(ROOT, *ONE, *recorded(10, 90, "first", ids), *recorded(20, 1, "second", ids, later=0.2))
 
     assert [called(run) for run in runs] == [["search", "book"]] * 2
