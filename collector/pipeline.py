@@ -213,7 +213,13 @@ class Pipeline:
             return _WHILE_FULL
         self._time.go_on()
         now = self._clock.now()
-        # Large traces go first, but for half of the time only: neither
+        # First, as under load every call ends before all that is due is released.
+        self._hold_queue.advance(now)
+        if self._journal is not None:
+            self._journal.sweep(now)
+        if self.refused:
+            self.refused.forget_old()
+        # Large traces go before others, but for half of the time only: neither
         # they nor a stream of small ones can starve the others.
         self._traces.resume(now + budget)
         steps = (
@@ -226,12 +232,7 @@ class Pipeline:
                 self._output.flush(now)
                 return 0.0
         self._traces.resume(now + 2 * budget)
-        self._hold_queue.advance(now)
         self._output.flush(now)
-        if self._journal is not None:
-            self._journal.sweep(now)
-        if self.refused:
-            self.refused.forget_old()
         if self._traces.busy:
             return 0.0
         parts = (self._assembler, self._conversation_pipeline, self._hold_queue, self._output)

@@ -147,10 +147,15 @@ class SendingQueue:
 
     def _wake(self) -> None:
         """Wake a consumer, now or when the first of the waiting requests may leave."""
-        if self._pause() <= 0.0:
+        pause = self._pause()
+        if pause <= 0.0:
             self._wake_one()
-        elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._pause(), self._on_time)
+        else:
+            self._wake_after(pause)
+
+    def _wake_after(self, pause: float) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(pause, self._on_time)
 
     def _on_time(self) -> None:
         self._timer = None
@@ -170,14 +175,19 @@ class SendingQueue:
             return 0.0
         return self._next_small - time.monotonic()
 
+    def _pause_of_first(self) -> float | None:
+        """Returns the seconds until the first of those that wait should leave; None if there is none, or no room for it."""
+        return self._pause() if self._waiting and self._has_room_for(self._waiting[0]) else None
+
     async def get(self) -> ExportRequest:
         """Wait for the next request; call ``ack`` or ``requeue`` for it. It is not ``in_memory`` if the spool lost it.
 
         One that is not in memory waits for room there, unless no other is being sent.
         """
-        while not self._waiting or not self._has_room_for(self._waiting[0]) or self._pause() > 0.0:
-            if self._waiting and self._pause() > 0.0:
-                self._wake()
+        while (pause := self._pause_of_first()) is None or pause > 0.0:
+            # The clock is read once: were it read again, the pause might be over, and nobody would wake this consumer up.
+            if pause is not None:
+                self._wake_after(pause)
             # No await between the look and this, so no wake-up is lost.
             await self._wait()
         request = self._take()
@@ -220,7 +230,8 @@ class SendingQueue:
     def requeue(self, request: ExportRequest) -> None:
         """Put a request that was not delivered at the end of the queue, so that it holds up no other; its parts, if joined."""
         self._sending.remove(request)
-        self._bytes -= request.size
+        if request.in_memory:  # else the spool lost it
+            self._bytes -= request.size
         for part in divide(request):
             self._spill_beyond_limit(part)
             self._enqueue(part)

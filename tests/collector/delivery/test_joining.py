@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -91,6 +92,27 @@ def test_a_small_request_leaves_although_no_other_follows() -> None:
         return left
 
     assert asyncio.run(run()) == [1, 1, 1]
+
+
+def test_a_small_request_leaves_whenever_its_pause_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock may pass the end of the pause between any two looks at it."""
+
+    async def run(looks: int) -> int:
+        queue = SendingQueue(SendingQueueConfig(), joins=True)
+        queue.put(ExportRequest("traces", b"x", 1))
+        await queue.get()
+        queue.put(ExportRequest("traces", b"x", 1))
+        assert queue._timer is not None
+        queue._timer.cancel()  # it found no consumer that waits
+        queue._timer = None
+        times = iter([queue._next_small - 1e-9] * looks)
+        clock = SimpleNamespace(monotonic=lambda: next(times, queue._next_small + 1e-9))
+        with monkeypatch.context() as patch:
+            patch.setattr(sending_queue, "time", clock)
+            async with asyncio.timeout(5):
+                return (await queue.get()).items
+
+    assert [asyncio.run(run(looks)) for looks in range(4)] == [1] * 4
 
 
 def test_a_joined_request_is_bounded() -> None:

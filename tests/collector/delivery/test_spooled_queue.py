@@ -90,3 +90,17 @@ def test_what_is_being_sent_takes_no_more_than_its_share(tmp_path: Path, monkeyp
         assert (await waiting[2]).payload == b"0"
 
     run(tmp_path, scenario)
+
+
+def test_a_request_that_the_spool_lost_takes_no_memory_however_often_it_is_put_back(tmp_path: Path) -> None:
+    async def scenario(queue: SendingQueue, spool: Spool) -> None:
+        queue.restore("traces", 3, row=99, size=1_000)
+        for _ in range(3):
+            request = await queue.get()
+            assert not request.in_memory
+            queue.requeue(request)
+            assert queue._bytes == 0
+        queue.ack(await queue.get())
+        assert (len(queue), queue._bytes) == (0, 0)
+
+    run(tmp_path, scenario)

@@ -367,6 +367,27 @@ def test_with_hold_the_judgement_is_on_the_anchor(tmp_path: Path) -> None:
     assert len(bench.events()) == len(bench.events("trajectory")) == 1
 
 
+def test_under_load_spans_are_held_no_longer(tmp_path: Path) -> None:
+    """Whatever is due takes all the time there is."""
+
+    async def run() -> list[int]:
+        # Nobody advances the judge's queue, so that no answer comes.
+        async with judging(tmp_path, lambda _: HANGS, hold="5s") as (bench, _):
+            bench.send(*good_run())
+            left = list[int]()
+            for number in range(2, 8):
+                bench.send(*good_run(number))
+                bench.clock.seconds += 3
+                assert bench.pipeline.advance(budget=-1.0) == 0.0
+                left.append(sum(span.trace_id[-1] == 1 for span in bench.out()))
+            bench.pipeline.flush()
+            return left
+
+    left = asyncio.run(run())
+    assert left[0] == 0
+    assert left[-1] == 3
+
+
 def test_a_judge_as_first_scorer_is_the_evaluation(tmp_path: Path) -> None:
     rules = RULES.replace(
         "[trajectory, {system: mastra_llm, sample_rate: 1}]", "[{system: mastra_llm, sample_rate: 1}]"
