@@ -105,7 +105,7 @@ class Pipeline:
         assembler.held.spare = self._spare
         self._conversation_pipeline = ConversationPipeline(
             self._conversations, rules.set, self._journal, self._output, telemetry, clock, self._wait_for,
-            round(config.context.clock_skew * 1e9),
+            config.context.skew_ns,
         )  # fmt: skip
         self._confirm = max(config.traces.settle, config.traces.confirm)
         # Else it has passed when a trace settles: fails are then given as early as passes.
@@ -134,7 +134,7 @@ class Pipeline:
         reads_content = judged or rules.set.reads_definitions
         route, intent = tuple(self._context.route), tuple(self._context.intent)
         user_input = self._user_input or judged or bool(rules.set.intents)
-        skew_ns = round(self._context.clock_skew * 1e9)
+        skew_ns = self._context.skew_ns
         settings = ContextSettings(
             route, intent, skew_ns, user_input=user_input, content=reads_content, dimensions=self._dimensions,
             needs_intent=rules.set.reads_intents,

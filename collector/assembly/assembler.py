@@ -78,7 +78,6 @@ class Assembler:
         # 16 bytes each, and ten spans of any kind for each GenAI span that is kept.
         self._max_links = 16 * 10 * config.max_spans
         self.scored = ScoredRuns(max(_MIN_SCORED, _SCORED_PER_REMEMBERED * config.remember))
-        self._leaving = 0
         self._reading: frozenset[str] | None = None
         self.on_begun: Callable[[bytes], None] | None = None
         """Is told of a trace that opens without an earlier part of it, which is not remembered any more."""
@@ -228,7 +227,7 @@ class Assembler:
 
     def occupied(self) -> Occupied:
         """Returns how much is held now."""
-        return Occupied(len(self.open) - self._leaving, self.held.bytes - self.held.leaving)
+        return Occupied(len(self.open) - self.held.leaving, self.held.staying_bytes)
 
     def over_limit(self, before: Occupied = Occupied()) -> Trace | None:  # noqa: B008 - a tuple
         """The trace to evict if a limit is exceeded, and by more than it was ``before``: release it, or call ``leave``."""
@@ -239,17 +238,17 @@ class Assembler:
 
     def leave(self, trace: Trace, *, always: bool = False) -> bool:
         """Count an evicted trace that closes later to no limit. Returns False, unless ``always``, if too much is leaving."""
-        size = trace.size + sum(map(len, trace.held.values()))
-        if not always and self._leaving and (self._leaving == MAX_LEAVING or not self.held.may_leave(size)):
+        size, leaving = trace.total_size, self.held.leaving
+        if not always and leaving and (leaving == MAX_LEAVING or not self.held.may_leave(size)):
             return False
-        trace.leaving, self._leaving = size, self._leaving + 1
-        self.held.leaving += size
+        trace.leaving = size
+        self.held.leave(size)
         return True
 
     def _stay(self, trace: Trace) -> None:
         if trace.leaving:
-            self.held.leaving -= trace.leaving
-            trace.leaving, self._leaving = 0, self._leaving - 1
+            self.held.stay(trace.leaving)
+            trace.leaving = 0
 
     def next_deadline(self) -> float | None:
         """Returns when ``due`` or ``open.pack_quiet`` may next have something to do, None for never."""
@@ -292,7 +291,7 @@ class Assembler:
         self._end_wait(trace)
         self.open.remove(trace)
         self.held.count -= len(trace.held)
-        self.held.bytes -= sum([len(raw) for raw in trace.held.values()]) + trace.size
+        self.held.bytes -= trace.total_size
 
     def close_snapshot(self, trace: Trace, snapshot: Trace, now: float, past: Past | None, release: str) -> None:
         """Close the trace as it was in ``snapshot``. The spans it has had since are those of a trace reopened by them."""

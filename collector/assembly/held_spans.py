@@ -22,7 +22,9 @@ class HeldSpans:
     count: int = 0
     bytes: int = 0
     leaving: int = 0
-    """Those of the bytes that are of evicted traces, and will be free once their verdicts are made."""
+    """How many evicted traces have no verdict yet."""
+    leaving_bytes: int = 0
+    """Those of the bytes that are of these, and will be free once their verdicts are made."""
     spare: Callable[[], int] = _none
     """Returns how many bytes more they may take now, as long as nobody else needs them."""
 
@@ -37,8 +39,23 @@ class HeldSpans:
 
     def exceeded(self) -> bool:
         """Whether some held spans must be released."""
-        return self.bytes - self.leaving > self.max_bytes
+        return self.staying_bytes > self.max_bytes
 
     def may_leave(self, size: int) -> bool:
         """Whether so many bytes more may wait for that, beyond the budget."""
-        return self.leaving + size <= self.max_bytes // _LEAVING_SHARE
+        return self.leaving_bytes + size <= self.max_bytes // _LEAVING_SHARE
+
+    def leave(self, size: int) -> None:
+        """Count an evicted trace of so many bytes to no limit."""
+        self.leaving += 1
+        self.leaving_bytes += size
+
+    def stay(self, size: int) -> None:
+        """Count it again, or that it has left."""
+        self.leaving -= 1
+        self.leaving_bytes -= size
+
+    @property
+    def staying_bytes(self) -> int:
+        """The bytes that count to limits."""
+        return self.bytes - self.leaving_bytes

@@ -118,14 +118,10 @@ class OpenTraces:
             self._young[trace.trace_id] = None
         else:
             self.entries[trace.trace_id] = packed
-            self._held.bytes += packed.size - _bytes_of(trace)
+            self._held.bytes += packed.size - trace.total_size
 
     def _unpack(self, packed: PackedTrace) -> Trace:
         trace = self.entries[packed.trace_id] = unpack(packed)
         self._young[packed.trace_id] = None
-        self._held.bytes += _bytes_of(trace) - packed.size
+        self._held.bytes += trace.total_size - packed.size
         return trace
-
-
-def _bytes_of(trace: Trace) -> int:
-    return trace.size + sum([len(raw) for raw in trace.held.values()])

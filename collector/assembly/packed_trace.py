@@ -53,8 +53,7 @@ class _Objects:
 
 def pack(trace: Trace, max_bytes: int = MAX_PACKED) -> PackedTrace | None:
     """Returns the trace in little memory; None if it is larger than ``max_bytes``, busy, or holds what cannot be packed."""
-    held = sum([len(raw) for raw in trace.held.values()])
-    if trace.size + held > max_bytes or trace.evaluating or trace.leaving or trace.unconfirmed is not None:
+    if trace.total_size > max_bytes or trace.evaluating or trace.leaving or trace.unconfirmed is not None:
         return None
     objects = _Objects()
     place_of = objects.place_of

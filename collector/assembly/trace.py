@@ -171,6 +171,16 @@ class Trace:
         if self.seen_from is not None and self.seen_from.latest_ns < handover.seen_from_ns <= opened_ns:
             self.seen_from = self.seen_from.later(handover.seen_from_ns)
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the raw spans that are held."""
+        return sum([len(raw) for raw in self.held.values()])
+
+    @property
+    def total_size(self) -> int:
+        """About how many bytes it takes, with the raw spans that are held."""
+        return self.size + self.held_bytes
+
     def hold(self, span_id: bytes, raw: bytes, envelope: Envelope) -> None:
         """Keep a raw span until the verdict."""
         self.held[span_id] = raw

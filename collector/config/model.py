@@ -69,6 +69,11 @@ class ContextConfig(Section):
     intent: list[str] = ["rightcall.intent", "gen_ai.workflow.name"]
     clock_skew: Duration = Field(0.01, description="starts on two hosts that are closer than this have no order")
 
+    @property
+    def skew_ns(self) -> int:
+        """``clock_skew`` in nanoseconds, as the times of spans are."""
+        return round(self.clock_skew * 1e9)
+
 
 class SpoolConfig(Section):
     """Stores acknowledged telemetry on disk until it is delivered, so that a crash does not lose it.

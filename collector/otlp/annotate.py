@@ -14,6 +14,7 @@ from collector.byte_cache import ByteCache
 from collector.model.semconv import OWN_PREFIXES
 from collector.otlp import schema
 from collector.otlp.lazy import Envelope
+from collector.otlp.tags import ATTRIBUTE, KEY, STRING, VALUE
 from collector.otlp.trim import MAX_ATTRIBUTES, MAX_FIELDS
 from collector.otlp.wire import field, field_head, fields
 
@@ -22,7 +23,6 @@ Attributes = tuple[tuple[str, AttributeValue], ...]
 """Names and values. A tuple is hashable: most runs of a rule have the same attributes, whose encoding is cached."""
 
 _OURS: Final = (OWN_PREFIXES[0].encode(), OWN_PREFIXES[1].encode())
-_ATTRIBUTE: Final = 0x4A  # tag of an attribute in a span
 _ONE_BYTE: Final = 128  # lengths below this take one byte
 _INFO, _WARN = b"\x09", b"\x0d"  # SeverityNumber of an evaluation, and of one that failed to run
 _of_spans: ByteCache[Attributes, bytes] = ByteCache(4 << 20)
@@ -101,7 +101,13 @@ def _key_value(key: str, value: AttributeValue) -> bytes:
         name, text = key.encode(), value.encode()
         if len(name) < _ONE_BYTE and len(text) < _ONE_BYTE - 2:  # nearly always: 0a <key> 12 <value: 0a <text>>
             return b"".join(
-                (field_head(0x0A, len(name)), name, field_head(0x12, len(text) + 2), field_head(0x0A, len(text)), text)
+                (
+                    field_head(KEY, len(name)),
+                    name,
+                    field_head(VALUE, len(text) + 2),
+                    field_head(STRING, len(text)),
+                    text,
+                )
             )
     return KeyValue(key=key, value=_any_value(value)).SerializeToString()
 
@@ -128,7 +134,7 @@ def _without(raw: bytes, keys: frozenset[bytes]) -> bytes:
     # Field by field, and not as a message: to parse one with millions of fields takes long, however few are kept.
     with contextlib.suppress(ValueError):  # what comes after a field that OTLP does not know cannot be told
         for tag, at, value, end in islice(fields(raw), MAX_FIELDS):
-            if tag == _ATTRIBUTE:
+            if tag == ATTRIBUTE:
                 attributes += 1
                 item = raw[value:end]
                 if attributes > MAX_ATTRIBUTES or ((first in item or second in item) and _key(item) in keys):

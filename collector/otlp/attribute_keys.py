@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from collector.model.semconv import OWN_PREFIXES
+from collector.otlp.tags import KEY, STRING
 from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Tells, may_tell_of_call
 
 _MAX_VALUES: Final = 256  # cached per key; one with more holds ids or texts, which do not repeat
 _MAX_CACHED: Final = 4096  # keys come from senders, so the caches are bounded
-KEY_TAG: Final = 0x0A  # of KeyValue.key
-VALUE_TAG: Final = 0x12  # of KeyValue.value
-STRING_TAG: Final = 0x0A  # of AnyValue.string_value
 _SCALAR_TAGS: Final = (0x10, 0x18, 0x21)  # of AnyValue.bool_value, int_value and double_value
 ONE_BYTE: Final = 128  # lengths below this take one byte
 
@@ -95,7 +93,7 @@ class AttributeKeys:
 
     def _is_of_call(self, attribute: bytes) -> bool:
         try:
-            if attribute[0] != KEY_TAG or attribute[1] >= ONE_BYTE:  # protobuf would have to read it, too
+            if attribute[0] != KEY or attribute[1] >= ONE_BYTE:  # protobuf would have to read it, too
                 return True
             end = attribute[1] + 2
             name = attribute[2:end]
@@ -104,7 +102,7 @@ class AttributeKeys:
                 return tells == "always"
             # 12 <length> 0a <length> <text>, or another kind of value.
             kind = attribute[end + 2]
-            if kind == STRING_TAG and attribute[end + 1] < ONE_BYTE:
+            if kind == STRING and attribute[end + 1] < ONE_BYTE:
                 return attribute[end + 4 : end + 5] == b"{"
             return attribute[end + 1] >= ONE_BYTE or kind not in _SCALAR_TAGS
         except IndexError:

@@ -10,11 +10,9 @@ from google.protobuf.message import DecodeError as ProtobufError
 from collector.errors import DecodeError
 from collector.otlp import lazy, schema
 from collector.otlp.structure import Envelope
+from collector.otlp.tags import ITEM, RESOURCE, TRACE_ID_HEAD
 from collector.otlp.wire import field
 
-_TRACE_TAG: Final = b"\n\x10"  # of the first field of a span, a trace id of 16 bytes
-_RESOURCE_TAG: Final = 0x0A
-_ITEM_TAG: Final = 0x12  # of a scope in a resource, and of an item in a scope
 MAX_MESSAGE: Final = 900_000
 """Bytes of items in one message: brokers take 1 MB by default. A larger item has a message of its own."""
 
@@ -63,7 +61,7 @@ def divide(
     for envelope, items in lazy.iter_scopes(payload):
         parts: dict[int, list[bytes]] = {}
         for raw in items:
-            if raw[:2] == _TRACE_TAG and signal == "traces":
+            if raw[:2] == TRACE_ID_HEAD and signal == "traces":
                 trace_id = raw[2:18]
             else:
                 try:
@@ -74,8 +72,8 @@ def divide(
             parts.setdefault(part_of(trace_id), []).append(raw)
         total += len(items)
         for part, raws in parts.items():
-            scope = field(_ITEM_TAG, envelope.scope + b"".join([field(_ITEM_TAG, raw) for raw in raws]))
-            yield part, field(_RESOURCE_TAG, envelope.resource + scope)
+            scope = field(ITEM, envelope.scope + b"".join([field(ITEM, raw) for raw in raws]))
+            yield part, field(RESOURCE, envelope.resource + scope)
     if left_out and left_out == total:
         raise DecodeError("no span of the request could be read")
 

@@ -19,10 +19,11 @@ from collector.model.dialect import Reading
 from collector.model.genai_span import IGNORED, UNREAD, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
-from collector.otlp.attribute_keys import KEY_TAG, ONE_BYTE, STRING_TAG, VALUE_TAG, AttributeKeys
+from collector.otlp.attribute_keys import ONE_BYTE, AttributeKeys
 from collector.otlp.span_fields import NO_PARENT, SpanFields, attribute_fields, span_fields
 from collector.otlp.span_forms import SpanForms
 from collector.otlp.structure import Envelope
+from collector.otlp.tags import KEY, STRING, VALUE
 from collector.otlp.trim import MAX_ATTRIBUTES
 from collector.otlp.wire import read_length
 
@@ -271,7 +272,7 @@ def _read_attributes(raw: bytes, at: int, end: int, keys: AttributeKeys, found: 
 def _read_long(raw: bytes, at: int, end: int, keys: AttributeKeys, found: dict[str, Any]) -> None:
     """Add the attribute that takes these bytes of a span if it is selected. Of a text no copy is made but the text."""
     value = at + 2 + raw[at + 1]  # where it begins, if the key is short: its tag
-    if raw[at] == KEY_TAG and raw[at + 1] < ONE_BYTE and value < end:
+    if raw[at] == KEY and raw[at + 1] < ONE_BYTE and value < end:
         name = raw[at + 2 : value]
         key = keys.by_bytes.get(name) or keys.look_up(name)
         if not key.is_selected:
@@ -290,7 +291,7 @@ def _start_of_text(raw: bytes, at: int, end: int) -> int:
     """Returns where the text begins that is the value from ``at`` to ``end``; 0 if that is another value, or none."""
     try:
         size, inner = read_length(raw, at + 1)
-        if raw[at] == VALUE_TAG and raw[inner] == STRING_TAG and inner + size == end:
+        if raw[at] == VALUE and raw[inner] == STRING and inner + size == end:
             size, start = read_length(raw, inner + 1)
             return start if start + size == end else 0
     except (IndexError, ValueError):  # protobuf finds what is wrong with it
@@ -305,7 +306,7 @@ def _read_attribute(attribute: bytes, keys: AttributeKeys, found: dict[str, Any]
     attribute with another field order has a key that is not selected, or is parsed in full.
     """
     end = len(attribute)
-    if end > 1 and attribute[0] == KEY_TAG and attribute[1] < ONE_BYTE:
+    if end > 1 and attribute[0] == KEY and attribute[1] < ONE_BYTE:
         value = attribute[1] + 2  # where it begins: its tag
         name = attribute[2:value]
         key = keys.by_bytes.get(name) or keys.look_up(name)
@@ -314,7 +315,7 @@ def _read_attribute(attribute: bytes, keys: AttributeKeys, found: dict[str, Any]
         size = end - value - 4  # of a short string
         if (
             0 <= size < ONE_BYTE - 2
-            and attribute[value + 2] == STRING_TAG
+            and attribute[value + 2] == STRING
             and attribute[value + 3] == size == attribute[value + 1] - 2
         ):
             try:

@@ -17,6 +17,7 @@ from collector.byte_cache import ByteCache
 from collector.otlp import schema
 from collector.otlp.span_fields import NO_PARENT
 from collector.otlp.structure import Envelope, Group, Items, Structure
+from collector.otlp.tags import KIND, NAME, PARENT_ID_HEAD, RESOURCE, SPAN_ID_HEAD, TRACE_ID_HEAD
 from collector.otlp.trim import may_be_flood, trim
 from collector.otlp.wire import field_head, item_head, read_field
 
@@ -24,11 +25,6 @@ __all__ = ["Envelope"]  # the rest of this module is public by its names
 
 # The start of a span with a parent and without trace state, as written by an encoder that writes fields in order:
 #   0a 10 <trace id> 12 08 <span id> 22 08 <parent span id> 2a <length of the name> <name> 30 <kind>
-_TRACE_TAG: Final = b"\n\x10"
-_SPAN_TAG: Final = b"\x12\x08"
-_PARENT_TAG: Final = b'"\x08'
-_NAME_TAG: Final = 0x2A
-_KIND_TAG: Final = 0x30
 _SPAN: Final = 18  # offsets of the span id's tag, the parent id's, and the name's after that
 _PARENT: Final = 28
 _NAME: Final = 38
@@ -45,7 +41,6 @@ _IS_REMOTE: Final = 0x200
 _REMOTE_KINDS: Final = (2, 5)  # server and consumer: called by another process
 _MOST_COMMON: Final = b"gen_ai.operation.name"  # in nearly every GenAI span; a longer needle is found faster
 _PIECE: Final = 16 << 10  # bytes that are searched for it at once
-_RESOURCE_TAG: Final = 0x0A  # in a request
 _DESCRIPTION_TAG: Final = b"\n"  # of a resource in its part of a request, and of a scope in its part of a resource
 _KNOWN_SCOPES: Final = 2 << 20  # bytes of scopes of which it is known whether all their spans are to be decoded
 _MAX_HELD: Final = 4 << 20  # bytes of a span; a larger one is scored, but neither held nor annotated
@@ -168,15 +163,15 @@ def _classify(spans: Items, links: dict[bytes, list[bytes]]) -> tuple[list[int],
         is_wanted = marker + len(_MOST_COMMON) <= end
         in_order = (
             end - at > _NAME
-            and raw[at] == _TRACE_TAG[0]
-            and raw[at + 1] == _TRACE_TAG[1]
-            and raw[at + _SPAN] == _SPAN_TAG[0]
-            and raw[at + _SPAN + 1] == _SPAN_TAG[1]
+            and raw[at] == TRACE_ID_HEAD[0]
+            and raw[at + 1] == TRACE_ID_HEAD[1]
+            and raw[at + _SPAN] == SPAN_ID_HEAD[0]
+            and raw[at + _SPAN + 1] == SPAN_ID_HEAD[1]
         )
-        has_parent = in_order and raw[at + _PARENT] == _PARENT_TAG[0] and raw[at + _PARENT + 1] == _PARENT_TAG[1]
+        has_parent = in_order and raw[at + _PARENT] == PARENT_ID_HEAD[0] and raw[at + _PARENT + 1] == PARENT_ID_HEAD[1]
         if not has_parent:
             # A root, if the name comes next and nothing after it looks like a parent.
-            in_order = in_order and raw[at + _PARENT] == _NAME_TAG and raw.find(_PARENT_TAG, at + _PARENT, end) < 0
+            in_order = in_order and raw[at + _PARENT] == NAME and raw.find(PARENT_ID_HEAD, at + _PARENT, end) < 0
         # SDKs that write flags end a span with a local parent in `_LOCAL_END`: three comparisons, and it is done.
         elif not is_wanted and (raw[end - 3] != _LOCAL_END[0] or raw[end - 2] or raw[end - 1]):
             try:
@@ -184,7 +179,7 @@ def _classify(spans: Items, links: dict[bytes, list[bytes]]) -> tuple[list[int],
             except (IndexError, ProtobufError):  # not a span
                 in_order = False
         if in_order:
-            trace_id = raw[at + len(_TRACE_TAG) : at + _SPAN]
+            trace_id = raw[at + len(TRACE_ID_HEAD) : at + _SPAN]
             if trace_id != known_id:  # the spans of a trace mostly arrive together
                 known, known_id = links.setdefault(trace_id, []), trace_id
             span_id = raw[at + _SPAN + 2 : at + _PARENT]
@@ -227,7 +222,7 @@ def _may_have_remote_parent(raw: bytes, at: int, end: int) -> bool:
         return True
     if kind >= end:
         raise IndexError
-    return raw[kind] in _REMOTE_KINDS or raw[at + _NAME] != _NAME_TAG or raw[at + _NAME + 1] > _MAX_SHORT
+    return raw[kind] in _REMOTE_KINDS or raw[at + _NAME] != NAME or raw[at + _NAME + 1] > _MAX_SHORT
 
 
 def _has_remote_parent(span: bytes) -> bool:
@@ -235,10 +230,10 @@ def _has_remote_parent(span: bytes) -> bool:
     end = span[-6:]
     if end.startswith(_FLAGS_TAG) and end[3] & (_HAS_IS_REMOTE >> 8):
         return bool(end[3] & (_IS_REMOTE >> 8))
-    if span[_NAME] != _NAME_TAG or span[_NAME + 1] > _MAX_SHORT:
+    if span[_NAME] != NAME or span[_NAME + 1] > _MAX_SHORT:
         return _parse_ids(span)[3]
     kind = _NAME + 2 + span[_NAME + 1]
-    return span[kind] == _KIND_TAG and span[kind + 1] in _REMOTE_KINDS
+    return span[kind] == KIND and span[kind + 1] in _REMOTE_KINDS
 
 
 def _parse_ids(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
@@ -251,16 +246,16 @@ def _parse_ids(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
 
 def trace_id_of(span: bytes) -> bytes:
     """Returns the trace id of a raw span. Raises protobuf's DecodeError where it is not at its place, and not a span."""
-    if span.startswith(_TRACE_TAG) and span.startswith(_SPAN_TAG, _SPAN):
-        return span[len(_TRACE_TAG) : _SPAN]
+    if span.startswith(TRACE_ID_HEAD) and span.startswith(SPAN_ID_HEAD, _SPAN):
+        return span[len(TRACE_ID_HEAD) : _SPAN]
     trace_id: bytes = schema.Span.FromString(span).trace_id
     return trace_id
 
 
 def span_id_of(span: bytes) -> bytes:
     """Returns the span id of a raw span. Raises protobuf's DecodeError where it is not at its place, and not a span."""
-    if span.startswith(_TRACE_TAG) and span.startswith(_SPAN_TAG, _SPAN):
-        return span[_SPAN + len(_SPAN_TAG) : _SPAN + len(_SPAN_TAG) + 8]
+    if span.startswith(TRACE_ID_HEAD) and span.startswith(SPAN_ID_HEAD, _SPAN):
+        return span[_SPAN + len(SPAN_ID_HEAD) : _SPAN + len(SPAN_ID_HEAD) + 8]
     return _parse_ids(span)[1]
 
 
@@ -306,7 +301,7 @@ def join_fields(groups: Iterable[tuple[Envelope, list[bytes]]]) -> bytes:
     for resource, scopes in resources.items():
         before, after = _around_items(resource)
         size = len(before) + sum([len(part) for part in scopes]) + len(after)
-        request += (field_head(_RESOURCE_TAG, size), before, *scopes, after)
+        request += (field_head(RESOURCE, size), before, *scopes, after)
     # Each item is copied once, here.
     return b"".join(request)
 

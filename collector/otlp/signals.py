@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from collector.component import Signal
+from collector.otlp.tags import ITEM, RESOURCE
 from collector.otlp.wire import read_field
 
-_RESOURCES: Final = 0x0A  # tags: number of the field << 3 | wire type
-_SCOPES = _ITEMS = 0x12
 _OF_SPANS: Final = frozenset([0x39, 0x41])  # start and end
 _OF_LOGS: Final = frozenset([0x09, 0x10, 0x32, 0x38, 0x59])  # times, severity, attributes, and how many were dropped
 _OF_METRICS: Final = frozenset([0x3A, 0x52])  # sums and exponential histograms
@@ -29,9 +28,9 @@ def signal_of(request: bytes) -> Signal:
 
 
 def _items(request: bytes) -> Iterator[tuple[int, int]]:
-    for resource in _values(request, 0, len(request), _RESOURCES):
-        for scope in _values(request, *resource, _SCOPES):
-            yield from _values(request, *scope, _ITEMS)
+    for resource in _values(request, 0, len(request), RESOURCE):
+        for scope in _values(request, *resource, ITEM):
+            yield from _values(request, *scope, ITEM)
 
 
 def _values(request: bytes, at: int, end: int, wanted: int) -> Iterator[tuple[int, int]]:

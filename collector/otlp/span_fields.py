@@ -10,6 +10,7 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
+from collector.otlp.tags import ATTRIBUTE, END, EVENT, KIND, NAME, START, STATUS
 from collector.otlp.trim import MAX_ATTRIBUTES
 from collector.otlp.wire import read_length
 
@@ -18,13 +19,6 @@ NO_PARENT: Final = bytes(8)
 _TRACE_ID: Final = b"\n\x10"  # tag and length
 _SPAN_ID: Final = b"\x12\x08"
 _PARENT: Final = b'"\x08'
-_NAME: Final = 0x2A  # tags
-_KIND: Final = 0x30
-_START: Final = 0x39
-_END: Final = 0x41
-_ATTRIBUTE: Final = 0x4A
-_EVENT: Final = 0x5A
-_STATUS: Final = 0x7A
 _FLAGS: Final = b"\x85\x01"
 _times: Final = struct.Struct("<BQBQ").unpack_from
 _ONE_BYTE: Final = 128  # varints below this take one byte
@@ -44,18 +38,18 @@ def span_fields(raw: bytes) -> SpanFields | None:
         at, parent = (38, raw[30:38]) if raw[28] == _PARENT[0] else (28, b"")
         if parent and raw[28:30] != _PARENT:
             return None
-        name, at = _text(raw, at, _NAME)
+        name, at = _text(raw, at, NAME)
         kind = 0
-        if raw[at] == _KIND:
+        if raw[at] == KIND:
             kind, at = raw[at + 1], at + 2
         start_tag, start_ns, end_tag, end_ns = _times(raw, at)
-        if start_tag != _START or end_tag != _END or kind >= _ONE_BYTE:
+        if start_tag != START or end_tag != END or kind >= _ONE_BYTE:
             return None
         first = at + 18
-        last = _after(raw, first, end, _ATTRIBUTE)
-        at = _after(raw, last, end, _EVENT)
+        last = _after(raw, first, end, ATTRIBUTE)
+        at = _after(raw, last, end, EVENT)
         events = _values(raw, last, at) if at > last else ()
-        status, at = _text(raw, at, _STATUS) if at < end and raw[at] == _STATUS else (b"", at)
+        status, at = _text(raw, at, STATUS) if at < end and raw[at] == STATUS else (b"", at)
         flags, at = (raw[at + 3], at + 6) if raw[at : at + 2] == _FLAGS else (0, at)
     except (IndexError, ValueError, struct.error):
         return None

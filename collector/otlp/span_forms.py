@@ -17,6 +17,7 @@ from collector.model.genai_span import AGENT, CopiedField, GenAISpan
 from collector.model.span import Resource, Scope, Span
 from collector.model.span_copies import like
 from collector.otlp.span_fields import NO_PARENT, SpanFields, span_fields
+from collector.otlp.tags import ATTRIBUTE, END, KEY, NAME, START, STRING, VALUE
 
 _MAX_SIZE: Final = 16 << 10  # bytes of a span that is read here; lengths in it take up to two bytes
 _MAX_LEARNED: Final = 4 << 10  # bytes of a span of which the form is kept
@@ -28,13 +29,6 @@ _SPAN_ID: Final = b"\x12\x08"
 _PARENT: Final = b'"\x08'
 _ROOT: Final = 28  # where the name of a span begins that has no parent, and of one that has
 _CHILD: Final = 38
-_NAME: Final = 0x2A  # tags
-_START: Final = 0x39
-_END: Final = 0x41
-_ATTRIBUTE: Final = 0x4A
-_KEY: Final = 0x0A
-_VALUE: Final = 0x12
-_STRING: Final = 0x0A
 _times: Final = struct.Struct("<BQBQ").unpack_from
 _TIMES: Final = 18  # bytes
 _ONE_BYTE: Final = 128  # varints below this take one byte
@@ -110,7 +104,7 @@ class SpanForms:
             if form.scope is not scope and form.scope != scope:
                 continue
             start_tag, start_ns, end_tag, end_ns = _times(raw, times)
-            values = form.values_in(raw, first) if start_tag == _START and end_tag == _END else None
+            values = form.values_in(raw, first) if start_tag == START and end_tag == END else None
             if values is None:
                 continue
             parent = raw[30:38] if start == _CHILD else b""
@@ -170,7 +164,7 @@ class SpanForms:
                 at += 1
             attribute = raw[at : at + size]
             at += size
-            if size < 2 or attribute[0] != _KEY or attribute[1] >= _ONE_BYTE:
+            if size < 2 or attribute[0] != KEY or attribute[1] >= _ONE_BYTE:
                 return None
             head = attribute[: 2 + attribute[1]]
             key = head[2:].decode("utf-8", "replace")
@@ -197,7 +191,7 @@ def _start_of_name(raw: bytes) -> int:
     start = _CHILD if raw[28] == _PARENT[0] and raw[29] == _PARENT[1] else _ROOT
     if start == _CHILD and raw[30] == 0 and raw[30:_CHILD] == NO_PARENT:  # a root, which is read in another way
         return 0
-    return start if raw[start] == _NAME and raw[start + 1] < _ONE_BYTE else 0
+    return start if raw[start] == NAME and raw[start + 1] < _ONE_BYTE else 0
 
 
 def _model(read: GenAISpan, holes: list[_Hole]) -> GenAISpan:
@@ -224,7 +218,7 @@ def _is_short(read: GenAISpan, scope: Scope) -> bool:
 
 def _value(raw: bytes, at: int, head: bytes) -> tuple[int, int]:
     """Returns where the value of an attribute begins and ends; zeros if it is no attribute of that key. Raises IndexError."""
-    if raw[at] != _ATTRIBUTE:
+    if raw[at] != ATTRIBUTE:
         return 0, 0
     size = raw[at + 1]
     at += 2
@@ -237,7 +231,7 @@ def _value(raw: bytes, at: int, head: bytes) -> tuple[int, int]:
 
 def _text(raw: bytes, at: int, end: int) -> bytes:
     """Returns the string value that takes these bytes. Raises IndexError if they are another value, or none."""
-    at = _inside(raw, _inside(raw, at, end, _VALUE), end, _STRING)
+    at = _inside(raw, _inside(raw, at, end, VALUE), end, STRING)
     return raw[at:end]
 
 

@@ -11,14 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from collector.errors import DecodeError, TooLargeError
+from collector.otlp.tags import ITEM, RESOURCE
 from collector.otlp.wire import item_head, split_message
 
 _LARGE: Final = 1 << 20  # bytes of a resource
 _SLICE_ITEMS: Final = 600  # more than the 512 spans of an SDK's batch
 _LARGE_ITEM: Final = 4 << 10  # bytes, of items that are not copied to be searched
 _SLICE_BYTES: Final = 2 << 20
-_FIELD_1: Final = 0x0A  # tags
-_FIELD_2: Final = 0x12
 
 
 class Limits(NamedTuple):
@@ -123,7 +122,7 @@ class Structure:
         self.raw, self.scopes, self.items = raw, 0, 0
         self._resources: list[_Resource] = []
         try:
-            _, resources = split_message(raw, 0, len(raw), _FIELD_1, limits.resources)
+            _, resources = split_message(raw, 0, len(raw), RESOURCE, limits.resources)
             if len(resources) // 2 > limits.resources:
                 raise _too_many(limits.resources, "resources")
             for at, end in _pairs(resources):
@@ -178,12 +177,12 @@ class _Resource:
 
     def __init__(self, raw: bytes, at: int, end: int, limits: Limits) -> None:
         self._raw = raw
-        self._description, scopes = split_message(raw, at, end, _FIELD_2, limits.scopes)
+        self._description, scopes = split_message(raw, at, end, ITEM, limits.scopes)
         is_large = end - at > _LARGE
         self.scopes: list[tuple[bytes, list[int]]] = []
         self.items = 0
         for start, stop in _pairs(scopes):
-            scope, items = split_message(raw, start, stop, _FIELD_2, limits.items)
+            scope, items = split_message(raw, start, stop, ITEM, limits.items)
             # Both leave with every slice: what they take is multiplied by the number of slices.
             if is_large and len(self._description) + len(scope) > limits.description:
                 size = f"{limits.description >> 10} KiB"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+from collector.otlp.tags import ATTRIBUTE, EVENT, KEY, LINK, STRING, VALUE
 from collector.otlp.wire import field, fields, read_field
 
 MAX_ATTRIBUTES = 10_000
@@ -12,12 +13,10 @@ MAX_FIELDS = 20_000
 """Attributes, events, links and what is unknown."""
 _MAX_TEXT = 5 << 18  # bytes of one value: more than the longest text that is parsed, in any language
 _MAX_SPAN = 4 << 20  # bytes
-_ATTRIBUTE, _EVENT, _LINK = 0x4A, 0x5A, 0x6A  # tags of Span
-_KEY, _VALUE, _STRING = 0x0A, 0x12, 0x0A  # tags of KeyValue and AnyValue
 _NOT_A_SPAN = b"\xff"
 _FLOOD = 100_000  # attributes or events; protobuf takes 5 ms to make an object of each
 _FLOOD_BYTES = 2 * _FLOOD  # no field has fewer than two
-_FLOOD_TAGS = bytes((_ATTRIBUTE, _EVENT))
+_FLOOD_TAGS = bytes((ATTRIBUTE, EVENT))
 
 
 def may_be_flood(span: bytes) -> bool:
@@ -26,7 +25,7 @@ def may_be_flood(span: bytes) -> bool:
     # Both together first: that takes one pass, which is quicker than to count one of them.
     if len(span) <= _FLOOD_BYTES or len(span) - len(span.translate(None, _FLOOD_TAGS)) <= _FLOOD:
         return False
-    return span.count(_ATTRIBUTE) > _FLOOD or span.count(_EVENT) > _FLOOD
+    return span.count(ATTRIBUTE) > _FLOOD or span.count(EVENT) > _FLOOD
 
 
 def trim(span: bytes) -> bytes:
@@ -40,11 +39,11 @@ def trim(span: bytes) -> bytes:
     try:
         # All fields are counted, not only attributes: a span of millions of empty links would take as long.
         for tag, at, value, end in islice(fields(span), MAX_FIELDS):
-            if tag == _ATTRIBUTE:
+            if tag == ATTRIBUTE:
                 attributes += 1
                 if attributes > MAX_ATTRIBUTES:
                     break
-            if tag == _LINK:
+            if tag == LINK:
                 continue
             kept_field = span[at:end] if end - at <= _MAX_TEXT else _cut(span, tag, value)
             size += len(kept_field)
@@ -61,7 +60,7 @@ def trim(span: bytes) -> bytes:
 
 def _cut(span: bytes, tag: int, attribute: int) -> bytes:
     """Returns the attribute at ``attribute`` with the beginning of its text, b"" if it is no attribute with a text."""
-    if tag != _ATTRIBUTE or span[attribute] != _KEY:
+    if tag != ATTRIBUTE or span[attribute] != KEY:
         return b""
     try:
         _, _, key_end = read_field(span, attribute)
@@ -69,7 +68,7 @@ def _cut(span: bytes, tag: int, attribute: int) -> bytes:
         kind, text, end = read_field(span, value)
     except (ValueError, IndexError):
         return b""
-    if value_tag != _VALUE or kind != _STRING or key_end - attribute > _MAX_TEXT:
+    if value_tag != VALUE or kind != STRING or key_end - attribute > _MAX_TEXT:
         return b""
-    cut = field(_STRING, span[text : min(end, text + _MAX_TEXT)])
-    return field(_ATTRIBUTE, span[attribute:key_end] + field(_VALUE, cut))
+    cut = field(STRING, span[text : min(end, text + _MAX_TEXT)])
+    return field(ATTRIBUTE, span[attribute:key_end] + field(VALUE, cut))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from collector.otlp.tags import ITEM
+
 _VARINT: Final = 0  # wire types
 _FIXED64: Final = 1
 _LENGTH: Final = 2
@@ -12,7 +14,6 @@ _FIXED32: Final = 5
 _FIRST_TAG: Final = 1 << 3  # of field 1; fields have numbers up to 2**29 - 1
 _END_OF_TAGS: Final = 1 << 32
 _ONE_BYTE: Final = 128  # varints below this take one byte
-_ITEM: Final = 0x12  # tag of an item in a scope, and of a scope in a resource
 _USUAL: Final = 4 << 10  # bytes of a value; what precedes larger ones is not cached
 _MAX_VARINT: Final = 10  # bytes, which hold 64 bits
 _MAX_LENGTH: Final = 5  # bytes of a tag or a length, as protobuf has it
@@ -81,7 +82,7 @@ def field_head(tag: int, size: int) -> bytes:
 
 def item_head(size: int) -> bytes:
     """Returns what precedes an item of ``size`` bytes in a scope, or a scope in a resource."""
-    return _ITEM_HEADS[size] if size < _USUAL else field_head(_ITEM, size)
+    return _ITEM_HEADS[size] if size < _USUAL else field_head(ITEM, size)
 
 
 def varint(number: int) -> bytes:
@@ -101,7 +102,7 @@ def field(tag: int, value: bytes) -> bytes:
 
 _TAGS: Final = [bytes((tag,)) for tag in range(256)]
 _LENGTHS: Final = [varint(size) for size in range(_USUAL)]
-_ITEM_HEADS: Final = [_TAGS[_ITEM] + length for length in _LENGTHS]
+_ITEM_HEADS: Final = [_TAGS[ITEM] + length for length in _LENGTHS]
 
 
 def read_length(raw: bytes, at: int) -> tuple[int, int]:

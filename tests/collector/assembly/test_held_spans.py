@@ -16,7 +16,7 @@ def test_what_fits_exactly_has_room(size: int, fits: bool) -> None:
 
 @pytest.mark.parametrize(("held", "leaving", "exceeded"), [(100, 0, False), (101, 0, True), (120, 20, False)])
 def test_what_leaves_anyway_exceeds_nothing(held: int, leaving: int, exceeded: bool) -> None:
-    assert HeldSpans(100, bytes=held, leaving=leaving).exceeded() is exceeded
+    assert HeldSpans(100, bytes=held, leaving=1, leaving_bytes=leaving).exceeded() is exceeded
 
 
 def test_room_is_not_made_of_what_has_not_left_yet() -> None:
@@ -25,7 +25,7 @@ def test_room_is_not_made_of_what_has_not_left_yet() -> None:
 
 @pytest.mark.parametrize(("size", "may"), [(15, True), (16, False)])
 def test_a_quarter_of_the_budget_may_leave_beyond_it(size: int, may: bool) -> None:
-    assert HeldSpans(100, bytes=100, leaving=10).may_leave(size) is may
+    assert HeldSpans(100, bytes=100, leaving=1, leaving_bytes=10).may_leave(size) is may
 
 
 @given(st.integers(0, 1_000), st.lists(st.tuples(st.integers(0, 300), st.booleans()), max_size=30))
@@ -38,6 +38,6 @@ def test_whoever_asks_first_never_exceeds_the_budget_by_more_than_a_quarter(
             held.bytes += size
         elif leaves and held.may_leave(size):
             held.bytes += size
-            held.leaving += size
+            held.leave(size)
         assert not held.exceeded()
         assert held.bytes <= most * 5 // 4
