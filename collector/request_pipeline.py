@@ -12,7 +12,8 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from collector import dialects
-from collector.assembly.assembler import Assembler, Disposition, Occupied
+from collector.assembly.assembler import Assembler, Occupied
+from collector.assembly.disposition import Disposition
 from collector.assembly.refused_traces import RefusedTraces
 from collector.assembly.seen_from import SeenFrom
 from collector.clock import Clock

@@ -10,7 +10,8 @@ from typing import Final, Literal, NamedTuple
 
 from collector.assembly.conversations import ConversationRun
 from collector.assembly.due import Due
-from collector.assembly.trace import Trace, TraceState
+from collector.assembly.trace import Trace
+from collector.assembly.trace_state import TraceState
 from collector.checkpoints import checkpoint
 from collector.clock import Clock
 from collector.model.past import Past

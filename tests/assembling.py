@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collector.assembly.assembler import Assembler, Disposition
+from collector.assembly.assembler import Assembler
+from collector.assembly.disposition import Disposition
 from collector.assembly.due import Due
 from collector.assembly.trace import Trace
 from collector.config.model import TracesConfig

@@ -13,10 +13,10 @@ Single-threaded, without locks; time is an argument. A deadline that fires early
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import Enum, auto
 from typing import Final, Literal, NamedTuple
 
 from collector.assembly.deadlines import Deadlines
+from collector.assembly.disposition import Disposition
 from collector.assembly.due import Due
 from collector.assembly.finished import FinishedTraces
 from collector.assembly.held_spans import HeldSpans
@@ -25,7 +25,8 @@ from collector.assembly.packed_trace import PackedTrace
 from collector.assembly.scored_runs import ScoredRuns
 from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import KNOWN_SPAN, SCORED_SPAN, SHORT, SPAN, TRACE, envelope_bytes, span_bytes
-from collector.assembly.trace import Trace, TraceEvent, TraceState
+from collector.assembly.trace import Trace
+from collector.assembly.trace_state import TraceEvent, TraceState
 from collector.assembly.unclaimed import UnclaimedTraces
 from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
@@ -39,21 +40,6 @@ MAX_LEAVING: Final = 64
 """How many evicted traces may wait to be evaluated, if they are large; one beyond it is released with an `error`."""
 _SCORED_PER_REMEMBERED, _MIN_SCORED = 20, 20_000
 """Of how many times as many runs as traces are remembered it is known that they were scored, and of how many at least."""
-
-
-class Disposition(Enum):
-    """What becomes of a span that was added."""
-
-    FORWARD = auto()
-    HELD = auto()
-    LATE = auto()
-    """Forward it; its run already has a verdict, which may be revised."""
-    DUPLICATE = auto()
-    """Drop it: it is held, or was exported."""
-    REPLACED = auto()
-    """It is held in place of a copy that was not complete, which is dropped."""
-    LEFT_OUT = auto()
-    """Forward it; its trace has ``max_spans`` already."""
 
 
 class Occupied(NamedTuple):

@@ -14,7 +14,8 @@ from typing import Any, Final
 import lz4.block
 
 from collector.assembly.sizes import PACKED_TRACE
-from collector.assembly.trace import Given, Trace, TraceState
+from collector.assembly.trace import Given, Trace
+from collector.assembly.trace_state import TraceState
 from collector.model.genai_span import GenAISpan, Role
 
 SMALL: Final = 64 << 10

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, fields
-from enum import IntEnum, auto
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, Literal, cast
@@ -15,37 +14,12 @@ from typing import Any, Final, Literal, cast
 from collector.assembly.conversations import ConversationRun
 from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import KNOWN_SPAN, PAST, TRACE, VERDICT
+from collector.assembly.trace_state import TRANSITIONS, TraceEvent, TraceState
 from collector.model.genai_span import AGENT, GenAISpan
 from collector.model.past import Past
 from collector.model.span import Resource
 from collector.otlp.handed_over import Handover
 from collector.otlp.lazy import Envelope, parent_links
-
-
-class TraceState(IntEnum):
-    """Where a trace is in its life."""
-
-    OPEN = auto()
-    CLOSED = auto()
-    """It has its verdict and is only remembered."""
-    REOPENED = auto()
-    """Spans arrived after the verdict."""
-
-
-class TraceEvent(IntEnum):
-    """What can happen to a trace."""
-
-    ARRIVED = auto()
-    RELEASED = auto()
-
-
-# Of integers: other members of an Enum are hashed by a function of their own, which is interpreted.
-TRANSITIONS: dict[TraceState, dict[TraceEvent, TraceState]] = {
-    TraceState.OPEN: {TraceEvent.ARRIVED: TraceState.OPEN, TraceEvent.RELEASED: TraceState.CLOSED},
-    TraceState.CLOSED: {TraceEvent.ARRIVED: TraceState.REOPENED},
-    TraceState.REOPENED: {TraceEvent.ARRIVED: TraceState.REOPENED, TraceEvent.RELEASED: TraceState.CLOSED},
-}
-
 
 _EMPTY: Final = cast("MutableMapping[Any, Any]", MappingProxyType({}))
 """What most traces never have: shared, and read-only for that reason."""

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.assembly.assembler import Assembler, Disposition
+from collector.assembly.assembler import Assembler
+from collector.assembly.disposition import Disposition
 from collector.assembly.due import Due
-from collector.assembly.trace import _MAX_ANCESTORS, Given, Trace, TraceState
+from collector.assembly.trace import _MAX_ANCESTORS, Given, Trace
+from collector.assembly.trace_state import TraceState
 from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
 from collector.model.genai_span import GenAISpan, Role

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from collector.assembly.assembler import Assembler, Disposition
+from collector.assembly.assembler import Assembler
+from collector.assembly.disposition import Disposition
 from collector.assembly.sizes import span_bytes
 from collector.assembly.trace import Given, Trace
 from collector.config.memory import MemoryBudget

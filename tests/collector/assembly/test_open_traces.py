@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from collector.assembly.assembler import Assembler, Disposition
+from collector.assembly.assembler import Assembler
+from collector.assembly.disposition import Disposition
 from collector.assembly.packed_trace import PackedTrace
 from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig

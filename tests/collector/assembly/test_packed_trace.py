@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from collector.assembly.packed_trace import MAX_PACKED, PackedTrace, pack, unpack
-from collector.assembly.trace import Given, Trace, TraceState
+from collector.assembly.trace import Given, Trace
+from collector.assembly.trace_state import TraceState
 from collector.component import Signal
 from collector.model.genai_span import Content, GenAISpan, Role
 from collector.model.span import Resource

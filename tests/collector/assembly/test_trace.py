@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from collector.assembly.trace import TRANSITIONS, Given, Trace, TraceEvent, TraceState
+from collector.assembly.trace import Given, Trace
+from collector.assembly.trace_state import TRANSITIONS, TraceEvent, TraceState
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
 from collector.otlp.structure import Envelope
