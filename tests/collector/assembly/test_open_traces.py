@@ -199,3 +199,11 @@ def test_a_run_that_pauses_is_scored_as_one_that_does_not(tmp_path: Path) -> Non
         assert len(bench.out()) == 3
     assert labels[0] == labels[1]
     assert [label for label, _ in labels[0]] == ["pass"]
+
+
+def test_many_traces_that_have_gone_are_passed_over_in_steps() -> None:
+    assembler = filled(2_000)
+    for trace in list(assembler.open.all()):
+        assembler.close(trace)
+
+    assert pack_quiet(assembler, 10) >= 4
