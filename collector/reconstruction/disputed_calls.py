@@ -38,7 +38,7 @@ def merge_disputed(runs: Sequence[RunSpans], groups: Sequence[RunSpans]) -> Iter
             continue
         kept, repeated = holders.kept_first(one, other)
         if _has_proof(kept, repeated):
-            holders.hand_over(kept, repeated)
+            holders.share(kept, repeated)
             merge_records(kept, repeated)
             yield kept
         else:
@@ -69,24 +69,20 @@ class _Holders:
         return bool(groups or others) and not any(spans is another for spans in groups for another in others)
 
     def kept_first(self, one: _Call, other: _Call) -> tuple[_Call, _Call]:
-        """Returns both, that of an agent's run first, else one in dispute: what is below no agent may be any agent's."""
-        return (other, one) if self._rank(other) > self._rank(one) else (one, other)
+        """Returns both, that of a run first."""
+        return (other, one) if id(other) in self._owner and id(one) not in self._owner else (one, other)
 
-    def _rank(self, call: _Call) -> int:
-        owner = self._owner.get(id(call))
-        return 1 if owner is None else 2 if owner.anchor is not None else 0
-
-    def hand_over(self, kept: _Call, repeated: _Call) -> None:
-        """Have the run of the repeated call dispute the kept one, if it is the run without an agent."""
-        owner = self._owner.get(id(repeated))
-        if owner is not None:
-            new = [spans for spans in self._groups[id(kept)] if all(spans is not known for known in owner.disputed)]
-            owner.disputed += new[:1]
+    def share(self, kept: _Call, repeated: _Call) -> None:
+        """Leave a call in dispute that is of the run without an agent, too: what is below no agent may be any agent's."""
+        owner = self._owner.get(id(kept))
+        if owner is not None and owner.anchor is None:
+            for spans in self._groups.pop(id(repeated), ()):
+                spans.executions.append(kept)
+                self._groups.setdefault(id(kept), []).append(spans)
 
     def doubt(self, repeated: _Call) -> None:
-        """Note that a call may be recorded a second time."""
-        owner = self._owner.get(id(repeated))
-        for spans in (*self._groups.get(id(repeated), ()), *(() if owner is None else (owner,))):
+        """Note that a call in dispute may be recorded a second time."""
+        for spans in self._groups.get(id(repeated), ()):
             spans.repeated = {*spans.repeated, repeated[0].span_id}
 
 

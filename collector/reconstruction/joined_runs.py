@@ -69,7 +69,13 @@ def join_runs(
         sentence = "a span above the outermost run was not received: further runs may be below it"
         doubts.append((Doubt("missing_span", sentence=sentence), ()))
     joined = [_of_all(doubt, [index[id(call)] for call in own]) for doubt, own in doubts]
-    trajectory = trajectory_of(drafts, user_input, joined + call_doubts(drafts, unordered))
+    repeated = {doubt.calls for doubt in joined if doubt.name == "uncertain_duplicate"}
+    new = [
+        doubt
+        for doubt in call_doubts(drafts, unordered)
+        if doubt.name != "uncertain_duplicate" or doubt.calls not in repeated
+    ]
+    trajectory = trajectory_of(drafts, user_input, joined + new)
     return trajectory, tuple(call.span_id for call in drafts)
 
 
