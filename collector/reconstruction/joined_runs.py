@@ -70,12 +70,12 @@ def join_runs(
         doubts.append((Doubt("missing_span", sentence=sentence), ()))
     joined = [_of_all(doubt, [index[id(call)] for call in own]) for doubt, own in doubts]
     repeated = {doubt.calls for doubt in joined if doubt.name == "uncertain_duplicate"}
-    new = [
+    further = [
         doubt
         for doubt in call_doubts(drafts, unordered)
         if doubt.name != "uncertain_duplicate" or doubt.calls not in repeated
     ]
-    trajectory = trajectory_of(drafts, user_input, joined + new)
+    trajectory = trajectory_of(drafts, user_input, joined + further)
     return trajectory, tuple(call.span_id for call in drafts)
 
 
