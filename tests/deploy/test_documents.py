@@ -9,6 +9,7 @@ They see the repository, with ``rules/``, ``traces/`` and ``collector.yaml`` bes
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -171,7 +172,12 @@ def test_yaml_loads(block: Block, tmp_path: Path, desk: Path) -> None:
 
 def test_python_runs(desk: Path) -> None:
     for block in blocks("python"):
-        run([sys.executable, "-c", block.text], desk)
+        if "def test_" in block.text:
+            (file := desk / f"test_block_{block.line}.py").write_text(block.text)
+            options = ["-c", os.devnull, "-p", "no:cacheprovider", "--basetemp", str(desk / "pytest")]
+            run([sys.executable, "-m", "pytest", *options, str(file)], desk)
+        else:
+            run([sys.executable, "-c", block.text], desk)
 
 
 def test_the_result_in_the_readme_is_current() -> None:
