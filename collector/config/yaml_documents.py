@@ -91,7 +91,9 @@ def load_yaml(
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
-        raise ConfigError(f"{path}:{mark.line + 1 if mark else 1}: not YAML: {_plain(problem)}") from None
+        number = mark.line if mark else 0
+        line = content.decode("utf-8").splitlines()[number : number + 1]
+        raise ConfigError(f"{path}:{number + 1}: not YAML: {_plain(problem, ''.join(line))}") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply") from None
     return Document(path, data, reader.lines, sha256(content).hexdigest()[:12], reader.misread, reader.unreplaced)
@@ -203,9 +205,15 @@ def _is_misread(node: yaml.Node, value: object) -> bool:
     return isinstance(value, str) and is_plain and _POWER.fullmatch(node.value) is not None
 
 
-def _plain(problem: str) -> str:
-    """Returns the YAML parser's words in plain ones where these are known."""
-    return next((plain for words, plain in _YAML_WORDS if words in problem), problem)
+def _plain(problem: str, line: str) -> str:
+    """Returns the YAML parser's words in plain ones where these are known; ``line`` is where it gave up."""
+    plain = next((plain for words, plain in _YAML_WORDS if words in problem), problem)
+    # A variable has braces of its own, which end those around it.
+    return (
+        f'{plain}; put a variable among braces in quotes: "${{env:NAME}}"'
+        if "${" in line and "braces" in plain
+        else plain
+    )
 
 
 class _Reader:

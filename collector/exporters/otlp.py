@@ -28,7 +28,7 @@ from collector.otlp import status
 from collector.otlp.services import METHOD, SERVICES
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
-from collector.transport.credentials import WatchedFiles, read_file
+from collector.transport.credentials import WatchedFiles, load_pair, read_file
 from collector.transport.proxies import grpc_proxy_options, proxy_for
 from scorers.quoting import shorten
 
@@ -213,7 +213,7 @@ def _client_context(config: OtlpExporterConfig, place: str) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata=authorities.decode("ascii", "replace") if authorities else None)
         if certificate is not None and config.tls.cert_file is not None:
-            context.load_cert_chain(config.tls.cert_file, config.tls.key_file)
+            load_pair(context, config.tls.cert_file, config.tls.key_file)
     except (OSError, ValueError) as error:  # also: the file is being replaced
         raise ConfigError(f"{place}.tls: a certificate or key cannot be used: {error}") from None
     return context

@@ -81,16 +81,29 @@ def server_context(config: ServerTlsConfig) -> ssl.SSLContext:
     return context
 
 
+def load_pair(context: ssl.SSLContext, cert_file: Path, key_file: Path | None) -> None:
+    """Use a certificate and its key. Raises OSError, such as ssl.SSLError; so also where the key has a passphrase."""
+    # Else OpenSSL would ask for the passphrase at the terminal, and the process would wait.
+    context.load_cert_chain(cert_file, key_file, password=lambda: "")
+
+
 def load_files(context: ssl.SSLContext, config: ServerTlsConfig) -> None:
     """Use the certificate that is in the files now, and trust the authorities too. Raises ConfigError."""
     # OpenSSL opens the files by itself, whatever they are: a pipe or an endless file is refused here.
     read_file(config.cert_file, "tls.cert_file")
     read_file(config.key_file, "tls.key_file")
     try:
-        context.load_cert_chain(config.cert_file, config.key_file)
+        load_pair(context, config.cert_file, config.key_file)
     except ssl.SSLError as error:
-        reason = error.reason or error
-        raise ConfigError(f"tls: {config.cert_file} and {config.key_file} do not match: {reason}") from None
+        # Of all that OpenSSL cannot read it gives no reason.
+        reason = (
+            f"cannot be used: {error.reason}"
+            if error.reason
+            else "are no certificate and key in PEM without a passphrase"
+        )
+        if error.reason == "KEY_VALUES_MISMATCH":
+            reason = "do not match: the key is that of another certificate"
+        raise ConfigError(f"tls: {config.cert_file} and {config.key_file} {reason}") from None
     except OSError as error:  # a file is being replaced
         raise ConfigError(f"tls: {config.cert_file} and {config.key_file} cannot be read: {error.strerror}") from None
     if config.client_ca_file is None:

@@ -22,7 +22,7 @@ from collector.config.judge import JudgeConfig
 from collector.errors import ConfigError, JudgeError
 from collector.judging.clients.schema import SchemaEvent, Schemas, strict, worded
 from collector.otlp.status import retry_after
-from collector.transport.credentials import WatchedFiles, read_file
+from collector.transport.credentials import WatchedFiles, load_pair, read_file
 from collector.transport.proxies import proxy_for
 from scorers.judged.judge import JudgeRequest
 from scorers.unicode import JSONDecoder
@@ -201,7 +201,7 @@ def _context(config: JudgeConfig) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata=authorities)
         if tls.cert_file is not None:
-            context.load_cert_chain(tls.cert_file, tls.key_file)
+            load_pair(context, tls.cert_file, tls.key_file)
     except (ssl.SSLError, ValueError, OSError) as error:
         raise ConfigError(f"judge.tls: a certificate or key cannot be used: {error}") from None
     return context

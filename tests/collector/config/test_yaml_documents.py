@@ -55,6 +55,10 @@ def test_what_a_variable_holds_is_not_replaced_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (
+            "a: {b: ${env:HOME}, c: 1}",
+            r'comma between its entries; put a variable among braces in quotes: "\$\{env:NAME\}"',
+        ),
         ("a: [1", "file.yaml:2: not YAML|file.yaml:1: not YAML"),
         ("a: 1\na: 2\n", "file.yaml:2: a: duplicate key"),
         ("a: 1\nx: !!python/name:os.system\n", "file.yaml:2: not YAML: could not determine a constructor"),

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
 import ssl
+import subprocess
+import sys
+import termios
 from pathlib import Path
 
 import pytest
 import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from pydantic import ValidationError
 
 from collector.config.receivers import BearerAuthConfig, ServerTlsConfig
 from collector.errors import ConfigError, UnauthenticatedError
 from collector.transport.credentials import MAX_FILE_BYTES, BearerTokens, WatchedFiles, server_context
 from tests.sinks import ManualClock
+from tests.waiting import PATIENCE
 
 
 def tokens(clock: ManualClock | None = None, **config: object) -> BearerTokens:
@@ -101,11 +113,35 @@ def test_a_good_pair_makes_a_context_of_this_decade(tmp_path: Path) -> None:
     assert (context.minimum_version, context.verify_mode) == (ssl.TLSVersion.TLSv1_2, ssl.CERT_NONE)
 
 
+def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it(tmp_path: Path) -> None:
+    tls = pair(tmp_path, trustme.CA())
+    key = load_pem_private_key(tls.key_file.read_bytes(), None)
+    locked = BestAvailableEncryption(b"secret")
+    tls.key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked))
+    # In a process with a terminal of its own, at which OpenSSL would ask, and wait for the answer.
+    load = f"""
+from pathlib import Path
+from collector.config.receivers import ServerTlsConfig
+from collector.transport.credentials import server_context
+server_context(ServerTlsConfig(cert_file=Path({str(tls.cert_file)!r}), key_file=Path({str(tls.key_file)!r})))
+"""
+    master, terminal = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", load], stdin=terminal, stdout=terminal, stderr=subprocess.PIPE, text=True, timeout=PATIENCE,
+            check=False, start_new_session=True, preexec_fn=lambda: fcntl.ioctl(terminal, termios.TIOCSCTTY, 0),
+        )  # fmt: skip
+    finally:
+        os.close(master)
+        os.close(terminal)
+    assert "are no certificate and key in PEM without a passphrase" in done.stderr
+
+
 def test_files_that_are_no_pair_are_a_sentence(tmp_path: Path) -> None:
     authority = trustme.CA()
     tls = pair(tmp_path, authority)
     authority.issue_cert("other").private_key_pem.write_to_path(tmp_path / "key.pem")
-    with pytest.raises(ConfigError, match=r"cert.pem and .*key.pem do not match"):
+    with pytest.raises(ConfigError, match=r"cert.pem and .*key.pem do not match: the key is that of another"):
         server_context(tls)
     (tmp_path / "key.pem").unlink()
     with pytest.raises(ConfigError, match=r"tls.key_file: .*key.pem cannot be read: No such file"):
