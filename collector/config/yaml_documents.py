@@ -92,8 +92,8 @@ def load_yaml(
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
         number = mark.line if mark else 0
-        line = content.decode("utf-8").splitlines()[number : number + 1]
-        raise ConfigError(f"{path}:{number + 1}: not YAML: {_plain(problem, ''.join(line))}") from None
+        written = "".join(content.decode("utf-8").splitlines()[number : number + 1])
+        raise ConfigError(f"{path}:{number + 1}: not YAML: {_plain(problem, written)}") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply") from None
     return Document(path, data, reader.lines, sha256(content).hexdigest()[:12], reader.misread, reader.unreplaced)

@@ -72,7 +72,7 @@ def test_what_a_variable_holds_is_not_replaced_again(tmp_path: Path) -> None:
             "more than",
         ),
     ],
-    ids=["syntax", "duplicate key", "object", "deep", "alias bomb"],
+    ids=["variable", "syntax", "duplicate key", "object", "deep", "alias bomb"],
 )
 def test_invalid_files_are_refused_with_the_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
