@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, count
 from typing import Final
 
@@ -28,19 +29,18 @@ from collector.delivery.sending_queue import Outgoing
 from collector.errors import CollectorError
 from collector.handover import hand_over
 from collector.judging.queue import JudgeQueue
-from collector.otlp import lazy
 from collector.otlp.structure import Structure
 from collector.reader import reader_for
 from collector.reconstruction.context import ContextSettings
 from collector.request_pipeline import RequestPipeline, Steps
 from collector.results.redaction import Redaction
 from collector.results.results import Results
+from collector.resumption import forward_unscored, resume
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.select_and_score import RunningBelow, Scoring, nothing_runs
 from collector.scoring.verdict import Verdict
 from collector.storage.journal import Journal
 from collector.storage.offsets import Offsets, Origin, Partition
-from collector.storage.records import SpoolRecord
 from collector.storage.recovery import Recovery
 from collector.storage.spool import Spool
 from collector.storage.unreceived import unreceived
@@ -78,9 +78,10 @@ class Pipeline:
         archive: Archive | None = None,
         running: RunningBelow = nothing_runs,
     ) -> None:
-        self.input_stalled: Callable[[], bool] = lambda: False
-        """Whether spans may wait where nobody can read them now."""
+        self.topic_stalled: Callable[[], bool] = lambda: False
+        """Whether spans may wait in a topic that nobody can read now."""
         self._time = PausableTime(clock.now)
+        self._topic_time = PausableTime(self._time.now)
         clock = Clock(self._time.now, clock.wall_ns, clock.sleep, clock.random, clock.since_boot)
         self._telemetry, self._queue, self._clock, self._embed_ahead = telemetry, queue, clock, embed_ahead
         self._context, self._user_input = config.context, user_input
@@ -89,14 +90,30 @@ class Pipeline:
         self._assembler = assembler = Assembler(config.traces, self._budget)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
         self.refused, self.gaps = unreceived(spool, clock, config.traces.max_duration)
+        # With a Kafka receiver there is no spool, since the topic holds what is not finished: at most one of the two is set.
+        self.offsets = _offsets_of(assembler, self._topic_time) if config.receivers.kafka is not None else None
+        self._build(config, rules, clock, on_verdict, archive)
+        telemetry.traces_open.set_function(lambda: len(assembler))
+        telemetry.held_spans.set_function(lambda: self._hold_queue.held_spans)
+        self._versions = count()  # of the rules
+        self.set_rules(rules)
+
+    def _build(
+        self,
+        config: Config,
+        rules: LoadedRules,
+        clock: Clock,
+        on_verdict: Callable[[Verdict], None] | None,
+        archive: Archive | None,
+    ) -> None:
+        """Build the parts that are connected with each other, from the results on."""
+        telemetry, queue, judge_queue, assembler = self._telemetry, self._queue, self._judge_queue, self._assembler
         self._redaction = Redaction(config.redact)
         self._results = Results(
             self._redaction, clock.wall_ns, values=config.explain.values, dimensions=self._dimensions,
             console=config.console.public_url if config.console.enabled else None,
         )  # fmt: skip
         hold = config.judge.hold if config.judge is not None else 0.0
-        self.offsets = _offsets_of(assembler, clock) if config.receivers.kafka is not None else None
-        # With a Kafka receiver there is no spool, since the topic holds what is not finished: at most one of the two is set.
         self._hold_queue = HoldQueue(queue, self._journal or self.offsets, self._redaction, assembler.held, hold)
         self._output = VerdictOutput(
             telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict, archive
@@ -118,10 +135,6 @@ class Pipeline:
             assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._settle,
             refused=self.refused, offsets=self.offsets,
         )  # fmt: skip
-        telemetry.traces_open.set_function(lambda: len(assembler))
-        telemetry.held_spans.set_function(lambda: self._hold_queue.held_spans)
-        self._versions = count()  # of the rules
-        self.set_rules(rules)
 
     def set_rules(self, rules: LoadedRules) -> None:
         """Score by these rules from now on, open traces too."""
@@ -208,11 +221,12 @@ class Pipeline:
         """
         # Nothing is taken while the queue is full, so that a trace is
         # quiet says nothing then: what it lacks may wait to be taken.
-        if (self._queue is not None and self._queue.full) or self.input_stalled():
+        if self._queue is not None and self._queue.full:
             self._time.pause()
             return _WHILE_FULL
         self._time.go_on()
         now = self._clock.now()
+        self._pass_topic_time(now)
         # First, as under load every call ends before all that is due is released.
         self._hold_queue.advance(now)
         if self._journal is not None:
@@ -238,6 +252,14 @@ class Pipeline:
         parts = (self._assembler, self._conversation_pipeline, self._hold_queue, self._output)
         deadlines = [part.next_deadline() for part in parts]
         return max(0.0, min((deadline for deadline in deadlines if deadline is not None), default=now + 1.0) - now)
+
+    def _pass_topic_time(self, now: float) -> None:
+        """Let the time of what is read from a topic stand still while nobody can read it; what came over OTLP goes on."""
+        if self.topic_stalled():
+            self._topic_time.pause()
+        else:
+            self._topic_time.go_on()
+        self._assembler.topic.note(now, now - self._topic_time.now())
 
     def end(self, trace_id: bytes) -> None:
         """Release a trace of which nothing more comes, also if it lacks spans; a large one soon."""
@@ -312,24 +334,12 @@ class Pipeline:
         """Restore open traces and queued requests from the spool, in steps of milliseconds."""
         if self._journal is None:
             return
-        lost = 0
+        forward = partial(forward_unscored, redaction=self._redaction, queue=self._queue, telemetry=self._telemetry)
         recovery = Recovery(
             self._journal, self._assembler, self._conversations, self.refused, self.gaps,
-            self._requests.reader.decoder, self._requests.reader.span, self._requests.add_log, self._forward_unscored,
-            self._clock.now,
+            self._requests.reader.decoder, self._requests.reader.span, self._requests.add_log, forward, self._clock.now,
         )  # fmt: skip
-        for is_lost in recovery.run():
-            lost += is_lost
-            yield
-        # Without these, spans in and out would not balance after a restart.
-        self._telemetry.resumed_spans.inc(self._assembler.held.count)
-        for spans in self._queue.recover() if self._queue is not None else ():
-            lost += spans is None
-            self._telemetry.resumed_spans.inc(spans or 0)
-            yield
-        if lost:
-            _log.error("%d rows of the spool are lost", lost)
-            self._telemetry.child(self._telemetry.dropped_spans, "spool", "unreadable").inc(lost)
+        yield from resume(recovery.run(), self._assembler.held, self._queue, self._telemetry)
 
     def ready(self) -> None:
         """Note that from now on spans arrive as they are made: runs and conversations may have begun unseen before."""
@@ -345,20 +355,13 @@ class Pipeline:
             self._journal.record_receiving(lambda: stopped_ns)
 
     def now(self) -> float:
-        """Returns the time by which traces become due, in seconds: it stands still while the sending queue is full."""
-        return self._time.now()
+        """Returns the time of what is read from a topic, in seconds: it stands still while that cannot be read or sent on."""
+        return self._topic_time.now()
 
     @property
     def open_traces(self) -> int:
         """How many traces wait for their verdict."""
         return len(self._assembler)
-
-    def _forward_unscored(self, record: SpoolRecord) -> None:
-        # The spool has spans as they were received; redaction comes with the verdict, which these never had.
-        raws = [self._redaction.span(raw) for raw in record.raws]
-        if raws and self._queue is not None:
-            self._telemetry.resumed_spans.inc(len(raws))
-            self._queue.put(ExportRequest("traces", lazy.join([(record.envelope, raws)]), len(raws)))
 
     # ---- called by the parts
 
@@ -393,5 +396,7 @@ class Pipeline:
             yield
 
 
-def _offsets_of(assembler: Assembler, clock: Clock) -> Offsets:
-    return Offsets(assembler.is_open, assembler.is_closed, assembler.was_evicted, clock.now)
+def _offsets_of(assembler: Assembler, time: PausableTime) -> Offsets:
+    offsets = Offsets(assembler.is_open, assembler.is_closed, assembler.was_evicted, time.now)
+    assembler.topic.is_of_topic = offsets.is_reading
+    return offsets

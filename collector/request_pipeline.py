@@ -208,7 +208,7 @@ class RequestPipeline:
             lazy.Split(received.scopes, links, received.span_count), scopes, whole, now, partition.seen_from
         )
         if self._offsets is not None:
-            self._offsets.read(origin, received.links, now)
+            self._offsets.read(origin, received.links)
 
     def _take_slice(
         self,

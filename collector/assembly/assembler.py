@@ -25,6 +25,7 @@ from collector.assembly.packed_trace import PackedTrace
 from collector.assembly.scored_runs import ScoredRuns
 from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import KNOWN_SPAN, SCORED_SPAN, SHORT, SPAN, TRACE, envelope_bytes, span_bytes
+from collector.assembly.topic_standstill import TopicStandstill
 from collector.assembly.trace import Trace
 from collector.assembly.trace_state import TraceEvent, TraceState
 from collector.assembly.unclaimed import UnclaimedTraces
@@ -65,6 +66,7 @@ class Assembler:
         self._max_links = 16 * 10 * config.max_spans
         self.scored = ScoredRuns(max(_MIN_SCORED, _SCORED_PER_REMEMBERED * config.remember))
         self._reading: frozenset[str] | None = None
+        self.topic = TopicStandstill()
         self.on_begun: Callable[[bytes], None] | None = None
         """Is told of a trace that opens without an earlier part of it, which is not remembered any more."""
 
@@ -99,7 +101,7 @@ class Assembler:
             entry = self.open.entries.get(trace_id)  # as in ``add``
             trace = self.open.get(trace_id) if isinstance(entry, PackedTrace) else entry
             if trace is None:
-                self._unclaimed.add_links(trace_id, b"".join(ids), self._max_links, now)
+                self._unclaimed.add_links(trace_id, b"".join(ids), self._max_links, now - self.topic.stood)
                 continue
             if trace.awaited and trace.awaited in ids[::2]:
                 trace.awaited = b""
@@ -137,7 +139,7 @@ class Assembler:
         if trace is None:
             # Nothing is opened for it: most traces never become an agent's.
             if span.role == OTHER and trace_id not in self._closed:
-                self._unclaimed.add_root(trace_id, span, received, self._max_spans, now)
+                self._unclaimed.add_root(trace_id, span, received, self._max_spans, now - self.topic.stood)
                 return Disposition.FORWARD
             trace = self._reopen(trace_id, key, span, now) or self._begin(trace_id, key, now, seen_from)
         held = self._repeat(trace, key, span) if key in trace.spans or key in trace.seen else Disposition.HELD
@@ -176,16 +178,15 @@ class Assembler:
     def due(self, now: float) -> Iterator[tuple[Trace, Due]]:
         """Yield the traces that are due. For each call ``close``, or ``wait`` or ``postpone``."""
         for entry in self._deadlines.pop_due(now):
-            trace = self.open.get(entry.trace_id)
-            if trace is None or trace.evaluating:
+            if (trace := self.open.get(entry.trace_id)) is None or trace.evaluating:
                 continue
             deadline = self._deadline(trace)
             # A span that arrives only moves `touched`, which saves an entry in the heap. The old deadline ends here.
             if deadline > now:
                 self._deadlines.schedule(trace.trace_id, deadline)
-            elif now >= trace.opened + self._max_duration:
+            elif now >= self.topic.since(trace.opened, trace) + self._max_duration:
                 yield trace, Due.MAX_DURATION
-            elif now >= trace.touched + self._idle_timeout:
+            elif now >= self.topic.since(trace.touched, trace) + self._idle_timeout:
                 yield trace, Due.IDLE
             else:
                 yield trace, Due.SETTLED if trace.waiting != "confirm" else Due.CONFIRMED
@@ -390,4 +391,6 @@ class Assembler:
         quiet = self._settle * (1 + trace.recent_count // _LARGE)
         if trace.waiting:
             quiet = self._idle_timeout if trace.waiting == "incomplete" else self._confirm
-        return min(trace.touched + quiet, trace.opened + self._max_duration)
+        return min(
+            self.topic.since(trace.touched, trace) + quiet, self.topic.since(trace.opened, trace) + self._max_duration
+        )

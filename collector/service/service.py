@@ -125,7 +125,7 @@ class Service:
             lifetime = config.traces.idle_timeout
             receiver = KafkaReceiver(kafka, intake, self.pipeline, mark, self.telemetry, lifetime=lifetime)
             self._receivers.append(receiver)
-            self.pipeline.input_stalled = receiver.positions.brokers_are_silent
+            self.pipeline.topic_stalled = receiver.positions.brokers_are_silent
         self._stores: list[Component] = [
             part for part in (self._spool, self._embedding, store, drift) if part is not None
         ]

@@ -153,6 +153,10 @@ class Partition:
             behind.append(self.begun.begin)
         return Checkpoint(offset, min([offset, *behind]), max(self.taken, self.begun.taken))
 
+    def is_reading(self, trace_id: bytes) -> bool:
+        """Whether the trace is not finished."""
+        return trace_id in self._reading
+
     def unfinished(self) -> list[bytes]:
         """Returns the traces that the next consumer reads again."""
         return list(self._reading)
@@ -185,9 +189,14 @@ class Offsets:
         self.partitions: list[Partition] = []
         self._sent: list[bytes] = []
 
-    def read(self, origin: Origin, trace_ids: Iterable[bytes], now: float) -> None:
+    def is_reading(self, trace_id: bytes) -> bool:
+        """Whether messages of the trace, which is not finished, were read."""
+        return any(partition.is_reading(trace_id) for partition in self.partitions)
+
+    def read(self, origin: Origin, trace_ids: Iterable[bytes]) -> None:
         """Note that a message, or part of it, was taken."""
         partition, offset = origin
+        now = self._now()
         for trace_id in trace_ids:
             is_open = self._is_open(trace_id)
             if trace_id in partition.finished or (not is_open and self._is_closed(trace_id)):

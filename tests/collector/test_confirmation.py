@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector.otlp.structure import Structure
 from collector.scoring.rule_files import load_rules
+from collector.storage.offsets import Origin, Partition, checkpoint_of
 from tests import otlp_data as data
 from tests.harness import Bench
 
@@ -61,15 +65,38 @@ def test_while_the_sending_queue_is_full_no_time_passes_for_what_could_not_be_se
     assert labels(bench) == [(0, "pass")]
 
 
-def test_no_time_passes_while_what_is_missing_may_be_where_nobody_can_read_it(bench: Bench) -> None:
-    bench.send(WEATHER)
-    bench.pipeline.input_stalled = lambda: True
-    bench.wait(1000)
-    assert bench.pipeline.open_traces == 1
-    bench.pipeline.input_stalled = lambda: False
-    bench.send(EMAIL, RUN)
+def test_no_time_passes_for_what_is_read_from_a_topic_while_nobody_can_read_it(tmp_path: Path) -> None:
+    bench = Bench(
+        tmp_path, traces=WAITING, receivers={"kafka": {"brokers": ["b:9092"], "traces": {"topic": "t"}}, "otlp": {}}
+    )
+    pipeline, offsets = bench.pipeline, count()
+    assert pipeline.offsets is not None
+    partition = Partition("t", 0, checkpoint_of(0, None), lifetime=30.0)
+    pipeline.offsets.partitions.append(partition)
+
+    def read(*spans: Span) -> None:
+        request = Structure(data.traces(*spans).SerializeToString())
+        deque(pipeline.receive_in_steps("traces", request, "kafka", Origin(partition, next(offsets))), maxlen=0)
+
+    other, late = bytes([7]) * 16, bytes([8]) * 16
+    read(WEATHER)
+    read(
+        data.span(8, 1, trace_id=late)
+    )  # no agent so far: that it stands between an agent and a tool is known all the same
+    bench.send(*(data.tool(2, 1, "get_weather", 0.1, trace_id=other), data.agent(1, trace_id=other)))
+    pipeline.topic_stalled = lambda: True
+    for number in range(100, 200):
+        bench.send(data.span(number, 8, trace_id=bytes([number]) * 16))
+        bench.wait(10)
+    assert [verdict.run.trace_id for verdict in bench.verdicts] == [other], "its spans come over OTLP"
+    assert pipeline.open_traces == 1
+    pipeline.topic_stalled = lambda: False
+    bench.wait(SETTLE - 0.5)
+    read(EMAIL, RUN)
+    read(data.tool(2, 8, "get_weather", 0.1, trace_id=late), data.tool(3, 8, "send_email", 0.2, trace_id=late))
+    read(data.agent(1, trace_id=late))
     bench.wait(SETTLE + 0.5)
-    assert labels(bench) == [(0, "pass")]
+    assert {verdict.run.trace_id: verdict.label for verdict in bench.verdicts[1:]} == {data.TRACE: "pass", late: "pass"}
 
 
 def test_what_waits_to_be_confirmed_is_scored_once_and_counts_as_memory(bench: Bench) -> None:

@@ -468,9 +468,9 @@ def test_open_traces_wait_for_brokers_that_do_not_answer(tmp_path: Path) -> None
             _, spans = run()
             cluster.write(spans[0])
             await until(lambda: service.pipeline.open_traces == 1)
-            assert not service.pipeline.input_stalled()
+            assert not service.pipeline.topic_stalled()
             cluster.stop()
-            await until(service.pipeline.input_stalled)
+            await until(service.pipeline.topic_stalled)
 
     with OtlpSink() as sink:
         asyncio.run(main(sink))
