@@ -21,7 +21,7 @@ from collector.in_flight import InFlight
 from collector.judging import clients as judges
 from collector.judging.queue import JudgeQueue
 from collector.pipeline import Pipeline
-from collector.receivers.kafka import KafkaReceiver
+from collector.receivers.kafka.receiver import KafkaReceiver
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.results.redaction import Redaction

@@ -161,7 +161,7 @@ CONSTANTS = {
     "collector.otlp.trim.MAX_FIELDS":
         "collector/otlp/test_trim.py::test_fields_are_limited_whatever_they_are",
     "collector.otlp.trim.MAX_ATTRIBUTES": "collector/otlp/test_trim.py::test_attributes_are_limited",
-    "collector.receivers.kafka.MAX_BUFFERED":
+    "collector.receivers.kafka.receiver.MAX_BUFFERED":
         "collector/receivers/test_kafka.py::test_where_nothing_is_taken_no_more_than_so_much_is_read",
     "collector.receivers.otlp_file._MAX_RESOURCE":
         "collector/receivers/test_otlp_file.py::test_the_spans_of_one_resource_have_a_limit",

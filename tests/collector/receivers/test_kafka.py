@@ -20,7 +20,7 @@ from collector.component import Rejected
 from collector.config.kafka import KafkaReceiverConfig
 from collector.config.model import Config
 from collector.errors import ConfigError, RefusedError
-from collector.receivers.kafka import KafkaReceiver
+from collector.receivers.kafka.receiver import KafkaReceiver
 from collector.service.service import Service
 from collector.storage.offsets import Origin
 from tests import otlp_data as data

@@ -15,21 +15,16 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from collector.assembly.refused_traces import RefusedTraces
-from collector.component import Intake, Rejected
 from collector.config.kafka import KafkaReceiverConfig
-from collector.errors import CollectorError, ConfigError, DecodeError, PermanentError
-from collector.otlp import json
-from collector.otlp.by_trace import trace_ids
-from collector.storage.offsets import Checkpoint, Offsets, Origin, Partition
+from collector.errors import ConfigError
+from collector.receivers.kafka.messages import MessageIntake, MessagePipeline, MessageTaking, size_of
+from collector.storage.offsets import Checkpoint, Partition
 from collector.storage.positions import Positions
 from collector.telemetry.metrics import Telemetry
-from collector.transport.dead_letters import DeadLetters
 from collector.transport.kafka import client_errors, import_kafka
-from collector.transport.unreadable_batches import Sifted, UnreadableBatch, UnreadableBatches, offset_of
-from scorers.quoting import shorten
+from collector.transport.unreadable_batches import UnreadableBatches, offset_of
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -45,29 +40,6 @@ _COMMIT_INTERVAL: Final = 1.0  # seconds between two checkpoints
 _LEAVE: Final = 5.0  # seconds in which what was made of a partition may be delivered before it moves
 _TURN: Final = 0.01  # seconds for which messages are taken in before others have their turn
 _OVERHEAD: Final = 500  # bytes of a message besides its value
-
-
-class MessageIntake(Intake, Protocol):
-    """What messages are passed to."""
-
-    async def take_message(self, request: bytes, origin: Origin) -> Rejected:
-        """Take one OTLP protobuf request. Raises CollectorError if nothing of it was taken."""
-
-
-class MessagePipeline(Protocol):
-    """What has to know that partitions come and go."""
-
-    offsets: Offsets | None
-    refused: RefusedTraces
-
-    def now(self) -> float:
-        """Returns the time by which traces become due, in seconds."""
-
-    def flush(self) -> None:
-        """Queue all results."""
-
-    def leave(self, partition: Partition) -> None:
-        """Drop the open traces of a partition."""
 
 
 class KafkaReceiver:
@@ -89,24 +61,21 @@ class KafkaReceiver:
         ``mark`` returns what tells whether all results queued so far are delivered.
         """
         self._kafka = import_kafka("receivers.kafka")
-        self._config, self._intake, self._pipeline, self._mark = config, intake, pipeline, mark
+        self._config, self._pipeline, self._mark = config, pipeline, mark
         self._telemetry = telemetry
         offsets = pipeline.offsets
         assert offsets is not None  # noqa: S101 - the pipeline has the same configuration
         self._offsets = offsets
         self._owned: dict[int, Partition] = {}  # the thread's
         self._unreadable = UnreadableBatches()
-        self._handed: asyncio.Queue[tuple[Partition, Sifted]] = asyncio.Queue()
         self._to_commit: queue.SimpleQueue[tuple[Partition, Checkpoint]] = queue.SimpleQueue()
-        self._read = self._taken = 0  # bytes: the first the thread's, the second the loop's
+        self._taking = MessageTaking(config, intake, pipeline, telemetry)
+        self._read = 0  # bytes; the thread's, where `taken` is the loop's
         self.is_paused, self._max_buffered = False, max_buffered
-        self._turn = asyncio.Lock()
         self._stopping = threading.Event()
         self.positions = Positions(config, lifetime, self._stopping)
         self._thread: threading.Thread | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        topic = config.dead_letter_topic
-        self._dead_letters = DeadLetters(config.librdkafka(), topic) if topic else None
 
     async def start(self) -> None:
         """Join the group; the brokers may come up later. Raises ConfigError where librdkafka refuses the settings."""
@@ -118,7 +87,7 @@ class KafkaReceiver:
             raise ConfigError(f"receivers.kafka: {error.args[0].str()}") from None
         self._thread = threading.Thread(target=self._run, args=[consumer], name="kafka-receiver", daemon=True)
         self._thread.start()
-        self._tasks = [asyncio.create_task(self._take_all()), asyncio.create_task(self._checkpoint_forever())]
+        self._tasks = [asyncio.create_task(self._taking.take_all()), asyncio.create_task(self._checkpoint_forever())]
 
     async def shutdown(self) -> None:
         """Leave the group: open traces are for whoever reads their partitions next."""
@@ -133,7 +102,7 @@ class KafkaReceiver:
     @property
     def buffered(self) -> int:
         """Bytes of messages that were read and not taken."""
-        return self._read - self._taken
+        return self._read - self._taking.taken
 
     # ---- in the thread
 
@@ -190,8 +159,8 @@ class KafkaReceiver:
         # Cached: it came with the batch.
         read = self._unreadable.sift(batch, lambda: consumer.get_watermark_offsets(where, cached=True)[1])
         read = read._replace(deleted=deleted)
-        self._read += sum(map(_size, read.messages))
-        self._loop.call_soon_threadsafe(self._handed.put_nowait, (partition, read))
+        self._read += sum(map(size_of, read.messages))
+        self._loop.call_soon_threadsafe(self._taking.handed.put_nowait, (partition, read))
         if read.seek is not None:
             where.offset = read.seek
             try:
@@ -283,7 +252,7 @@ class KafkaReceiver:
 
     async def _let_go(self, left: Iterable[Partition]) -> list[tuple[Partition, Checkpoint]]:
         # Between two messages: none of them is half taken when its partition goes.
-        async with self._turn:
+        async with self._taking.turn:
             self._pipeline.flush()
             checkpoints = []
             for partition in left:
@@ -311,90 +280,3 @@ class KafkaReceiver:
                 for partition, checkpoint in found:
                     if checkpoint != partition.committed:
                         self._to_commit.put((partition, checkpoint))
-
-    async def _take_all(self) -> None:
-        until = self._loop.time() + _TURN
-        while True:
-            partition, read = await self._handed.get()
-            if read.deleted is not None:
-                self._telemetry.kafka_deleted_messages.inc(read.deleted)
-                partition.interrupted()
-            for message in read.messages:
-                await self._take(partition, message)
-                self._taken += _size(message)
-                if self._loop.time() > until:
-                    await asyncio.sleep(0)
-                    until = self._loop.time() + _TURN
-            if read.left_out is not None:
-                await self._leave_out(partition, read.left_out)
-
-    async def _take(self, partition: Partition, message: Message) -> None:
-        """Take a message, however long it finds no room."""
-        while not partition.revoked:
-            try:
-                async with self._turn:
-                    # It may have gone while this waited for its turn.
-                    if not partition.revoked:
-                        await self._take_once(partition, message)
-                        partition.done(offset_of(message))
-                return
-            except CollectorError as error:
-                if not isinstance(error, PermanentError):
-                    await asyncio.sleep(error.retry_after or 1.0)
-                    continue
-                refused: CollectorError = error
-            except Exception:  # noqa: BLE001 - a bug, or a message nobody expected, must not end the reading of all others
-                _log.exception("receivers.kafka: a message could not be taken")
-                refused = DecodeError("the message could not be taken")
-            if await self._put_aside(message, refused):
-                # Where nothing of it can be read, its key tells which trace it is of.
-                with contextlib.suppress(ValueError):
-                    trace_id = bytes.fromhex((message.key() or b"").decode("ascii"))
-                    self._pipeline.refused.add(message.value() or b"", [trace_id])
-                partition.done(offset_of(message))
-                return
-
-    async def _leave_out(self, partition: Partition, batch: UnreadableBatch) -> None:
-        while not partition.revoked:
-            if await self._put_aside(batch.failure, DecodeError(batch.reason)):
-                partition.done(batch.end - 1)
-                partition.interrupted()
-                return
-
-    async def _take_once(self, partition: Partition, message: Message) -> None:
-        value, offset = message.value(), offset_of(message)
-        partition.written(1_000_000 * message.timestamp()[1])
-        if not isinstance(value, bytes):  # deleted from a compacted topic
-            return
-        with self._intake.reservation() as room:
-            room.add(len(value))
-            if self._config.traces.encoding == "otlp_json":
-                room.add(json.cost(value))
-                value = await asyncio.to_thread(json.to_protobuf, "traces", value)
-            # Read a second time: only for its ids, or for the traces that were not finished.
-            if offset < partition.begun.taken:
-                found = trace_ids("traces", value)
-                if offset < partition.begun.offset:
-                    partition.finished |= found
-                if found <= partition.finished:
-                    partition.passed(found, offset, self._pipeline.now())
-                    return
-            await self._intake.take_message(value, Origin(partition, offset))
-
-    async def _put_aside(self, message: Message, error: CollectorError) -> bool:
-        """Returns False where a message that can never be taken has to be tried again, since it could not be put aside."""
-        where = f"{message.topic()}/{message.partition()} offset {message.offset()}"
-        if self._dead_letters is not None:
-            try:
-                await asyncio.to_thread(self._dead_letters.write, message, str(error))
-            except (self._kafka.KafkaException, BufferError) as failure:
-                _log.error("receivers.kafka: %s cannot be written to %s: %s", where, self._dead_letters.topic, failure)
-                await asyncio.sleep(1.0)
-                return False
-        self._intake.refuse("kafka", error)
-        _log.error("receivers.kafka: %s is left out: %s", where, shorten(str(error)))
-        return True
-
-
-def _size(message: Message) -> int:
-    return _OVERHEAD + len(message.value() or b"")
