@@ -7,10 +7,15 @@ import contextlib
 from math import inf
 from typing import Any
 
+from collector.commands import add_command
+
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    demo = commands.add_parser("demo", help="replay recorded agent traffic into a collector and show its scores")
+    demo = add_command(
+        commands, "demo", "replay recorded agent traffic into a collector and show its scores",
+        "rightcall demo", "rightcall demo --seconds 60",
+    )  # fmt: skip
     demo.add_argument("--seconds", type=_seconds, metavar="N", help="stop after N seconds; without it, at Ctrl-C")
     demo.set_defaults(command=_demo)
 

@@ -6,12 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from collector.commands import UNUSABLE, tell
+from collector.commands import UNUSABLE, add_command, tell
 
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    record = commands.add_parser("record", help="run a command and keep the telemetry it sends, for score")
+    record = add_command(
+        commands, "record", "run a command and keep the telemetry it sends, for score",
+        "rightcall record -- python agent.py", "rightcall record -o traces -- npm start",
+    )  # fmt: skip
     record.add_argument("-o", "--output", type=Path, default=Path("traces"), metavar="DIR", help="default: traces")
     record.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="with its arguments")
     record.set_defaults(command=_record)

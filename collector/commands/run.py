@@ -7,13 +7,19 @@ import os
 from pathlib import Path
 from typing import Any
 
-from collector.commands import SUCCESS
+from collector.commands import SUCCESS, add_command
 
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    run = commands.add_parser("run", help="run the collector; SIGTERM drains and exits, SIGHUP reloads the rules")
-    run.add_argument("--config", type=Path, required=True, metavar="FILE")
+    run = add_command(
+        commands, "run", "run the collector; SIGTERM drains and exits, SIGHUP reloads the rules",
+        "rightcall run --config collector.yaml",
+    )  # fmt: skip
+    run.add_argument(
+        "--config", type=Path, required=True, metavar="FILE",
+        help="`rightcall init` writes one, and `rightcall schema config` prints every key with its default",
+    )  # fmt: skip
     run.set_defaults(command=_run)
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from collector.commands import SUCCESS, write_output
+from collector.commands import SUCCESS, add_command, write_output
 
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    schema = commands.add_parser("schema", help="print a JSON Schema for editors")
+    schema = add_command(
+        commands, "schema", "print a JSON Schema for editors",
+        "rightcall schema rules > rules.schema.json", "rightcall schema config",
+    )  # fmt: skip
     schema.add_argument("what", choices=["rules", "config"])
     schema.set_defaults(command=_schema)
 

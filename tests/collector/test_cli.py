@@ -9,11 +9,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from pkgutil import iter_modules
 
 import jsonschema
 import pytest
 import yaml
 
+from collector import commands
 from collector.cli import main
 from collector.config.yaml_documents import MAX_BYTES
 from tests import otlp_data as data
@@ -237,6 +239,20 @@ def test_check_is_code_2_where_a_rule_file_cannot_be_read(
     told = capsys.readouterr().err
     assert "large.yaml: cannot be read: larger than 4 MiB" in told
     assert ("wrong.yaml:4: rule" in told) is not bool(named)
+
+
+@pytest.mark.parametrize("name", [module.name for module in iter_modules(commands.__path__)])
+def test_the_help_of_each_command_says_what_it_does_and_shows_how(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    listed = "".join(capsys.readouterr().out.split())
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    _, summary, *_, examples = capsys.readouterr().out.split("\n\n")
+    assert f"{name}{''.join(summary.partition(';')[0].split())}" in listed
+    assert examples.startswith(f"examples:\n  rightcall {name}")
 
 
 def test_a_configuration_that_is_not_there_is_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
