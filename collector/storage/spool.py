@@ -178,8 +178,8 @@ class Spool:
         if taken >= self._max_bytes:
             raise RefusedError("the spool is full")
         if taken >= self._file.room:
-            kept = self._file.kept_free >> 20
-            raise RefusedError(f"the disk of the spool is full but for {kept} MiB, which delivering takes")
+            used, kept = self._used >> 20, self._file.kept_free >> 20
+            raise RefusedError(f"the disk, with {used} MiB of spool, is full but for {kept} MiB, which delivering takes")
 
     def _show_size(self) -> None:
         self._size.set(self._used)
