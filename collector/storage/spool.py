@@ -179,7 +179,7 @@ class Spool:
             raise RefusedError("the spool is full")
         if taken >= self._file.room:
             used, kept = self._used >> 20, self._file.kept_free >> 20
-            raise RefusedError(f"the disk, with {used} MiB of spool, is full but for {kept} MiB, which delivering takes")
+            raise RefusedError(f"the disk, with {used} MiB of spool, is full but for {kept} MiB that delivering takes")
 
     def _show_size(self) -> None:
         self._size.set(self._used)
