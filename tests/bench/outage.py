@@ -26,7 +26,7 @@ _COLUMNS = {
     "accepted": 'rightcall_receiver_accepted_spans_total{receiver="otlp",transport="grpc"}',
     "sent": 'rightcall_exporter_sent_spans_total{exporter="otlp"}',
     "failed": 'rightcall_exporter_send_failed_spans_total{exporter="otlp"}',
-    "refused": 'rightcall_receiver_refused_spans_total{receiver="otlp",transport="grpc",reason="overload"}',
+    "refused": 'rightcall_receiver_refused_spans_total{reason="overload",receiver="otlp",transport="grpc"}',
 }
 
 
