@@ -92,14 +92,15 @@ def calls_of_this_run(
 
 def _began_elsewhere(found: Iterable[RequestedCall], run: RunSpans, known: KnownCalls) -> bool:
     """Whether an agent for JavaScript was given what a human answered; or began with a call that no answer of the run asked
-    for, and of which its first request tells.
+    for, and of which its first request tells, or a later one: of inputs that repeat each other a trace keeps the longest.
     """
     anchor = run.anchor
     if anchor is None or run.parent is not None or anchor.scope not in SCOPES_OF_CALLS_FIRST:
         return False
     first = min(run.models, key=by_start)
-    began = [one.execution.start_ns for one in found if one.model is first and one.execution is not None]
-    is_resumed = resumes_run(anchor.user_input) or any(start_ns <= first.start_ns for start_ns in began)
+    is_resumed = resumes_run(anchor.user_input) or any(
+        one.execution is not None and one.execution.start_ns < first.start_ns + (one.model is first) for one in found
+    )
     return is_resumed and not known.has_waiting_before(anchor)
 
 

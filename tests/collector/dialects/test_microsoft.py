@@ -111,6 +111,48 @@ def test_a_tool_of_langchain_that_asks_a_human_waits() -> None:
     assert "other_traces" in doubts(run)
 
 
+def as_text(role: str, messages: list[dict[str, Any]]) -> str:
+    return compact([{"role": role, "parts": [{"type": "text", "content": compact(messages)}], "finish_reason": "stop"}])
+
+
+def of_chat(number: int, at: float, given: list[dict[str, Any]] | None, answer: dict[str, Any], finish: str) -> Span:
+    completion = {"object": "chat.completion", "choices": [{"index": 0, "message": answer, "finish_reason": finish}]}
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": as_text("assistant", [{"id": f"chatcmpl-{number}", **completion}]),
+    }
+    if given is not None:
+        attributes["gen_ai.input.messages"] = as_text("user", given)
+    return span("chat m", number, 1, at, 8, attributes=attributes, scope=AGENTS, kind=3, status=1)
+
+
+def chat_call(tool: str, number: int, arguments: str) -> dict[str, Any]:
+    function = {"name": tool, "arguments": arguments}
+    one = {"id": f"call_000{number}Zq71pbwdwuenj", "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [one]}
+
+
+def chat_result(number: int, text: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": f"call_000{number}Zq71pbwdwuenj", "content": text}
+
+
+def test_a_run_began_in_another_trace_also_where_its_last_request_alone_tells_of_the_approved_call() -> None:
+    """Of inputs that repeat each other a trace keeps the longest. What is asked of the Chat Completions API, and its answers,
+    are the text of one message each, and nothing says why an answer ended.
+    """
+    before = [{"role": "user", "content": "please do it"}, chat_call("find", 1, '{"q":"a"}'), chat_result(1, "found a")]
+    before += [chat_call("pay", 2, '{"sum":5}'), chat_result(2, "paid")]
+    again = chat_call("find", 3, '{"q":"b"}')
+    run = run_of(
+        agent(AGENTS),
+        call(AGENTS, 2, 5, "pay", '{"sum":5}', "paid"),
+        of_chat(3, 10, None, again, "tool_calls"),
+        call(AGENTS, 4, 20, "find", '{"q":"b"}', "found b"),
+        of_chat(5, 25, [*before, again, chat_result(3, "found b")], {"role": "assistant", "content": "done"}, "stop"),
+    )
+    assert "other_traces" in doubts(run)
+
+
 def test_a_handoff_is_no_run() -> None:
     find = asks("find", q="a")
     runs = runs_of(
