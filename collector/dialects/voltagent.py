@@ -32,6 +32,10 @@ _INPUT: Final = "input"
 _OUTPUT: Final = "output"
 _CONVERSATION: Final = "conversation.id"
 _STACK_TRACE: Final = "exception.stacktrace"
+_WAITS: Final = '"state":"approval-requested"'
+"""In a message that the run's memory is given when a call waits for a human, which ends the run (2.10)."""
+_ANSWER, _QUESTION = '"tool-approval-response"', '"role":"user"'
+"""In what an agent is given: what a human answered to such a call, and what a user says."""
 _ISSUES: Final = re.compile(r"(?:Output validation failed: )?\[")
 """Begins what Zod says of a result, or a tool of what it read: arguments are checked before a span begins (2.x)."""
 
@@ -66,15 +70,19 @@ def _read_tool(span: Span) -> GenAISpan:
 def _read_message(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.MODEL, NAME)
     genai_span.note(extent="memory")
-    set_input(genai_span, span.attributes.get(_INPUT))
-    return genai_span if genai_span.history is not None else IGNORED
+    told = span.attributes.get(_INPUT)
+    set_input(genai_span, told)
+    genai_span.is_pending = type(told) is str and _WAITS in told
+    return genai_span if genai_span.history is not None or genai_span.is_pending else IGNORED
 
 
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_CONVERSATION)))
     genai_span.name = first_name(span.attributes, _AGENT_NAMES)
-    genai_span.note(traced_calls="all")
+    given = genai_span.user_input
+    is_resumed = type(given) is str and given.rfind(_ANSWER) > given.rfind(_QUESTION)
+    genai_span.note(traced_calls="all", extent="resumed" if is_resumed else "")
     if genai_span.status == "error":
         genai_span.refusal = _denial(span) or genai_span.refusal
     return genai_span

@@ -261,6 +261,11 @@ def _asked_last(run: RunSpans, requested: Sequence[RequestedCall]) -> list[Reque
     return [one for one in requested if one.model is last and one.is_recorded]
 
 
+def _remembers_waiting(run: RunSpans) -> bool:
+    """Whether the run's memory was given a call that waits for a human."""
+    return any(model.is_pending and model.is_transcript for model in run.models)
+
+
 def _ends_well_to_wait(run: RunSpans, anchor: GenAISpan, asked: Sequence[RequestedCall], known: KnownCalls) -> bool:
     """Whether a run that ended well waits for calls that its last answer asked for, of which no span shows one."""
     if not asked or all(one.execution for one in asked):
@@ -280,7 +285,7 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     those that were asked for last: they wait for a human.
     """
     anchor = run.anchor
-    if anchor is not None and (anchor.is_pending or anchor.tracing.outcome in WAITS):
+    if anchor is not None and (anchor.is_pending or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
         return not goes_on_here(run, known)
     if (
         anchor is not None

@@ -21,8 +21,8 @@ SCOPES_OF_CALLS_FIRST: Final = (
     "microsoft-otel-openai-agents", "microsoft-otel-langchain",
 )  # fmt: skip
 """Of OpenAI Agents and LangChain for JavaScript, which begin with the calls that a human approved; models are told of these."""
-SCOPES_OF_APPROVALS: Final = ("ai", "gen_ai", "gcp.vertex.agent", *SCOPES_OF_CALLS_FIRST)
-"""Likewise of Vercel's AI SDK and Google's ADK. Without content, nothing says so of a run that ends to wait."""
+SCOPES_OF_APPROVALS: Final = ("ai", "gen_ai", "gcp.vertex.agent", "@voltagent/core", *SCOPES_OF_CALLS_FIRST)
+"""Likewise of Vercel's AI SDK, Google's ADK and VoltAgent. Without content, nothing says so of a run that ends to wait."""
 
 
 class CallIds:
