@@ -74,9 +74,10 @@ def test_memory_and_model_spans_carry_the_agents_name_too() -> None:
     assert dialects.read_span(volt("llm:generateText", 2, 1, **{"span.type": "llm"})) is IGNORED
 
 
-def persisted(number: int, *parts: dict[str, Any], role: str = "assistant") -> Span:
+def remembered(number: int, *parts: dict[str, Any], role: str = "assistant") -> Span:
     message = {"userId": "u", "conversationId": "c", "message": {"role": role, "parts": list(parts)}}
-    memory = {"span.type": "memory", "memory.operation": "write", "input": json.dumps(message)}
+    memory = {"span.type": "memory", "memory.operation": "write"}
+    memory["input"] = json.dumps(message, separators=(",", ":"))
     return volt("memory.write", number, 1, **memory)
 
 
@@ -181,13 +182,6 @@ def test_words_of_a_hook_leave_open_whether_the_call_ran() -> None:
     assert (called(run), doubts(run)) == (["pay"], ["uncertain_execution"])
 
 
-def persisted(number: int, *parts: dict[str, Any]) -> Span:
-    """What the run's memory is given of the answer."""
-    message = {"id": "m1", "role": "assistant", "parts": parts, "metadata": {}}
-    told = json.dumps({"userId": "u", "conversationId": "c", "message": message}, separators=(",", ":"))
-    return volt("memory.write", number, 1, **{"span.type": "memory", "memory.operation": "write", "input": told})
-
-
 PAY = {"type": "tool-pay", "toolCallId": "c1", "input": {"order": 7}}
 
 
@@ -203,16 +197,18 @@ def test_a_run_whose_memory_tells_of_a_call_that_waits_goes_on_in_another_trace(
 ) -> None:
     """VoltAgent 2.10 (`needsApproval`): the run ends well."""
     made = [] if waits else [volt("tool.execution:pay", 2, 1, **TOOL)]
-    run = run_of(volt("Travel", 1, 0, input='[{"role":"user","content":"pay"}]'), *made, persisted(3, {**PAY, **last}))
+    run = run_of(volt("Travel", 1, 0, input='[{"role":"user","content":"pay"}]'), *made, remembered(3, {**PAY, **last}))
     assert (called(run), doubts(run)) == ([] if waits else ["pay"], ["other_traces"] if waits else [])
 
 
 @pytest.mark.parametrize("is_asked_more", [False, True])
 def test_a_run_that_is_given_an_approval_began_in_another_trace(*, is_asked_more: bool) -> None:
     given: list[dict[str, Any]] = [{"role": "user", "content": "pay"}]
-    given.append({"role": "tool", "content": [{"type": "tool-approval-response", "approvalId": "a1", "approved": True}]})
+    given.append(
+        {"role": "tool", "content": [{"type": "tool-approval-response", "approvalId": "a1", "approved": True}]}
+    )
     given += [{"role": "user", "content": "and then?"}] if is_asked_more else []
     told = json.dumps(given, separators=(",", ":"))
-    answered = persisted(3, {**PAY, "state": "output-available", "output": "paid"})
+    answered = remembered(3, {**PAY, "state": "output-available", "output": "paid"})
     run = run_of(volt("Travel", 1, 0, input=told), volt("tool.execution:pay", 2, 1, **TOOL), answered)
     assert (called(run), doubts(run)) == (["pay"], [] if is_asked_more else ["other_traces"])
