@@ -23,7 +23,7 @@ from collector.reconstruction.calls_without_span import (
     requested_in_transcript,
 )
 from collector.reconstruction.dispatchers import without_dispatchers
-from collector.reconstruction.drafts import DraftCall, RunSpans
+from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start
 from collector.reconstruction.duplicate_calls import UNSURE, without_steps
 from collector.reconstruction.earlier_calls import (
     calls_of_this_run,
@@ -108,7 +108,7 @@ def _with_requests(
     checkpoint()
     calls += calls_without_span(run, models, requested, history)
     checkpoint()
-    _doubt_pending(calls, run, models, known)
+    _doubt_pending(calls, run, models, known, requested)
     run.has_unrecorded_calls |= any(
         one.model.tracing.extent == "turns" and history.status(one) is None
         for one in requested
@@ -252,7 +252,23 @@ def _are_told(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
     return all(turn >= 0 and count <= told[turn] for turn, count in began.items())
 
 
-def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan], known: KnownCalls) -> None:
+def _is_after(call: DraftCall, last: GenAISpan, requested: Iterable[RequestedCall]) -> bool:
+    """Whether a call began after the last request, by the clock, or because its answer asked for it: by a clock of whole
+    milliseconds both may have begun at once.
+    """
+    if call.start_ns != last.start_ns:
+        return call.start_ns > last.start_ns
+    is_asked = any(one.execution is call and one.model is last and one.is_recorded for one in requested)
+    return is_asked or last.end_ns <= latest_start(call.start_ns)
+
+
+def _doubt_pending(
+    calls: Iterable[DraftCall],
+    run: RunSpans,
+    models: Sequence[GenAISpan],
+    known: KnownCalls,
+    requested: Sequence[RequestedCall],
+) -> None:
     """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again.
 
     Those of which a span was begun to ask for that never ran if the model went on.
@@ -271,13 +287,13 @@ def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[G
         if not (is_awaited or call.span_id in pending):
             continue
         if not call.executed:  # its span says so, or that of the agent
-            is_last = call.span_id in pending and call.start_ns > models[-1].start_ns
+            is_last = call.span_id in pending and _is_after(call, models[-1], requested)
             run.is_continued |= is_last or (is_awaited and not goes_on_here(run, known))
         elif pending.get(call.span_id or b"") == "asked":
             call.executed = False
             if call.start_ns >= went_on_ns:
                 call.doubt_execution("its span holds no result, and the model did not go on")
-        elif call.start_ns > models[-1].start_ns:
+        elif _is_after(call, models[-1], requested):
             call.executed = False
             call.doubt_execution("its span holds no result, and the model was not told one")
             run.is_continued = True  # what it does with the answer is in a trace of its own, or in none

@@ -15,6 +15,7 @@ GO = {"role": "user", "parts": [{"type": "text", "content": "please do it"}]}
 LOST = {"role": "user", "parts": [{"type": "text"}]}
 DONE = {"role": "assistant", "parts": [{"type": "text", "content": "done"}]}
 PAID = {"role": "tool", "parts": [{"type": "text", "content": "paid"}]}
+WHOLE = 4.999999  # since the beginning of the trace, which is no whole millisecond
 BOTH = pytest.mark.parametrize("scope", [AGENTS, LANGCHAIN])
 
 
@@ -98,15 +99,19 @@ def test_a_run_that_ends_with_a_call_that_no_span_shows_waits_for_a_human(scope:
     assert (called(run), doubts(run)) == (["find", "(pay)"], ["other_traces"])
 
 
-def test_a_tool_of_langchain_that_asks_a_human_waits() -> None:
+@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("at", [WHOLE, 15], ids=["in the same millisecond", "later"])
+def test_a_tool_of_langchain_that_asks_a_human_waits(at: float, *, is_told: bool) -> None:
     """LangGraph's `interrupt`, which ends the call with what it asks for in place of an error."""
     words = (
         '[\n  {\n    "id": "238064837f28c845a0456e2dbc0c762b",\n    "value": {\n      "question": "a"\n    }\n  }\n]'
     )
     asked = asks("ask", q="a")
     error = {"error.message": words, "error.type": "String"}
-    waiting = call(LANGCHAIN, 3, 15, "ask", "", None, status=2, attributes=error)
-    run = run_of(agent(LANGCHAIN, 1, "till", asked), request(LANGCHAIN, 2, 5, asked), waiting)
+    waiting = call(LANGCHAIN, 3, at, "ask", "", None, status=2, attributes=error)
+    attributes = request(LANGCHAIN, 2, 5, asked).attributes if is_told else {"gen_ai.operation.name": "chat"}
+    quick = span("chat m", 2, 1, WHOLE, 0.7, attributes=attributes, scope=LANGCHAIN, kind=3, status=1)
+    run = run_of(agent(LANGCHAIN, 1, "till", *([asked] if is_told else [])), quick, waiting)
     assert called(run) == ["(ask)"]
     assert "other_traces" in doubts(run)
 
