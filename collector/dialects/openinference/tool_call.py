@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from collector.dialects.openinference import agno
+from collector.dialects.openinference import agno, dapr
 from collector.dialects.openinference.common import (
     AGENTS_JS,
     CLAUDE,
@@ -76,7 +76,7 @@ def read_tool(span: Span) -> GenAISpan:
         return IGNORED
     if name is None and "[" not in span.name:  # no provider takes a tool of such a name
         name = name_of(METHOD.sub("", span.name))
-    if name == _MERGED:
+    if name == _MERGED or dapr.is_batch(span):
         return IGNORED
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name
@@ -109,6 +109,8 @@ def read_tool(span: Span) -> GenAISpan:
         _read_autogen(genai_span, span)
     if genai_span.scope == _BEEAI and genai_span.status != "error" and not _has_started(span):
         genai_span.status, genai_span.refusal = "error", Refusal()
+    if genai_span.scope == dapr.SCOPE:
+        dapr.read_call(genai_span, span)
     if genai_span.scope == agno.SCOPE:
         agno.note_lost_failures(genai_span, span)
     return genai_span
