@@ -143,8 +143,8 @@ _NAMED: Final = tuple(
         r"^tool \"([^\"\n]{1,256})\" failed: error calling tool \S{1,256}: data did not match expected schema:\n",
         # Google ADK for Go
         rf"^error tool {_NAME}[`'\"]? (?:requires confirmation, please approve or reject|call is rejected)$",
-        rf"^Error executing tool '[^'\n]{{1,256}}': An error occurred during the execution of tool '[^'\n]{{1,256}}': "
-        rf"Validation error in tool {_NAME}[`'\"]?: ",  # Dapr Agents
+        # Dapr Agents
+        rf"^Error executing tool '[^\n]{{1,600}}? of tool '[^'\n]{{1,256}}': Validation error in tool {_NAME}[`'\"]?: ",
         rf"^missing required argument\(s\) for {_NAME}[`'\"]?: ",  # Upsonic
         rf"^missing required argument '[^']{{1,256}}' for agent {_NAME}$",
         # Claude Code: of a human or a mode, of a hook, of its own tools' arguments

@@ -17,7 +17,9 @@ SCOPE: Final = "dapr_agents.observability.instrumentor"
 
 _CALL, _BY_POSITION, _BY_NAME = "tool_name", "args", "kwargs"
 """What the executor is given: the call in an envelope."""
-_FAILED: Final = re.compile(r"content=\[TextContent\(type='text', text=(['\"])(Error executing tool '.*)\1\)\]", re.DOTALL)
+_FAILED: Final = re.compile(
+    r"content=\[TextContent\(type='text', text=(['\"])(Error executing tool '.*)\1\)\]", re.DOTALL
+)
 _FLAG: Final = " isError=True"
 """Ends the repr of the result that stands for what a tool raised: the span ends well."""
 

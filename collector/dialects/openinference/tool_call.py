@@ -103,17 +103,21 @@ def read_tool(span: Span) -> GenAISpan:
         genai_span.refusal = genai_span.refusal._replace(is_ruled_out=genai_span.refusal.is_of_arguments)
     if genai_span.status == "error" and semconv.OUTPUT_VALUE in span.attributes and not were_recorded:
         doubt_start(genai_span)
+    _read_what_is_of_framework(genai_span, span)
+    return genai_span
+
+
+def _read_what_is_of_framework(genai_span: GenAISpan, span: Span) -> None:
     if genai_span.scope == CLAUDE and not span.status_message.startswith(_EXIT_CODE):
         doubt_failure(genai_span)
-    if genai_span.scope == _AUTOGEN:
+    elif genai_span.scope == _AUTOGEN:
         _read_autogen(genai_span, span)
-    if genai_span.scope == _BEEAI and genai_span.status != "error" and not _has_started(span):
+    elif genai_span.scope == _BEEAI and genai_span.status != "error" and not _has_started(span):
         genai_span.status, genai_span.refusal = "error", Refusal()
-    if genai_span.scope == dapr.SCOPE:
+    elif genai_span.scope == dapr.SCOPE:
         dapr.read_call(genai_span, span)
-    if genai_span.scope == agno.SCOPE:
+    elif genai_span.scope == agno.SCOPE:
         agno.note_lost_failures(genai_span, span)
-    return genai_span
 
 
 def _has_started(span: Span) -> bool:

@@ -20,7 +20,11 @@ def request(number: int, at: float, *tools: str) -> Span:
     attributes: dict[str, Any] = {"output.value": "{}", "llm.output_messages.0.message.role": "assistant"}
     for place, tool in enumerate(tools):
         call = f"llm.output_messages.0.message.tool_calls.{place}.tool_call"
-        attributes |= {f"{call}.id": f"c{place}", f"{call}.function.name": tool, f"{call}.function.arguments": '{"n": 1}'}
+        attributes |= {
+            f"{call}.id": f"c{place}",
+            f"{call}.function.name": tool,
+            f"{call}.function.arguments": '{"n": 1}',
+        }
     return kind("LLM", "ChatCompletion", number, 1, at, attributes=attributes)
 
 
