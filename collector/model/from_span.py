@@ -12,7 +12,7 @@ from collector.payloads.messages import may_contain_tool_calls, tool_call_parts
 from collector.payloads.offered_tools import fits_of
 from collector.payloads.refusals import UNTOLD, Refusal, find_refusal, is_interrupt
 from collector.payloads.response import is_blank
-from collector.payloads.text_calls import is_step, requests_action
+from collector.payloads.text_calls import asks_langroid, is_step, requests_action
 from collector.payloads.tool_results import newest_tool_results, tool_result
 from collector.payloads.user_input import newest_user_input
 from collector.payloads.values import MAX_TEXT, name_of
@@ -142,9 +142,21 @@ def model_span_of(span: Span, dialect: str, output: object, messages: object) ->
         genai_span.finish = "tool_calls"
     if output is not None and not span.parent_span_id and is_step(output):
         genai_span.note(extent="step")
+    if messages:
+        _read_langroid(genai_span, output, messages)
     set_output(genai_span, output)
     set_input(genai_span, messages)
     return genai_span
+
+
+def _read_langroid(genai_span: GenAISpan, output: object, messages: object) -> None:
+    """Note of a request of Langroid that its answer asks for a call in text; and, where it begins its trace, that it was told
+    of earlier ones.
+    """
+    if output is not None and asks_langroid(output, messages):
+        genai_span.finish = "tool_calls"
+    if not genai_span.parent_span_id and asks_langroid(messages, messages):
+        genai_span.note(extent="step")
 
 
 def set_output(genai_span: GenAISpan, output: object) -> None:

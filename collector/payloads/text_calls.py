@@ -50,6 +50,9 @@ _FAILURE: Final = re.compile(
 """What smolagents' model is told instead of a call that failed."""
 _UNKNOWN: Final = re.compile(r"^Error:\nUnknown tool ([^,\s]{1,256}), should be one of: ")
 """What it is told instead of a call of a tool that it does not have."""
+_OF_LANGROID: Final = "=== ALL AVAILABLE TOOLS and THEIR FORMAT INSTRUCTIONS ==="
+"""Langroid tells its model so of the tools for which it is to ask in text, as JSON or XML."""
+_ASKED_OF_LANGROID: Final = re.compile(r'"request\\{0,4}": ?\\{0,4}"[\w-]|<request>[\s\\n]{0,8}[\w-]')
 REPEATED: Final = "is_repeated"
 """Key of a call that is told with its failure, whether or not it was told before."""
 MAX_TRAJECTORY: Final = 1_000
@@ -65,6 +68,17 @@ def requests_action(output: object) -> bool:
     if ACTION_INPUT in text and _FINAL_ANSWER not in text and _ACTION.search(text) is not None:
         return True
     return any(tag in text for tag in _TAGS) and _TAGGED.search(text) is not None
+
+
+def asks_langroid(output: object, given: object) -> bool:
+    """Whether a model's output asks for a call as Langroid told it to. Where none does, ``output`` may be what it was told."""
+    try:
+        text = output if type(output) is str else repr(output)
+        if "request" not in text or _OF_LANGROID not in (given if type(given) is str else repr(given)):
+            return False
+        return _ASKED_OF_LANGROID.search(text) is not None
+    except RecursionError:
+        return False
 
 
 def may_hold_calls(text: str) -> bool:

@@ -16,14 +16,14 @@ from collector.dialects.openinference.common import (
 )
 from collector.model import semconv
 from collector.model.from_span import model_span_of
-from collector.model.genai_span import GenAISpan
+from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.graphs import note_node
 from collector.model.span import Span
 from collector.payloads import langchain
 from collector.payloads.flattened_attributes import flattened_calls, flattened_messages
 from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
 from collector.payloads.offered_tools import names_tool_to_call
-from collector.payloads.text_calls import NEXT_TOOL, requests_action
+from collector.payloads.text_calls import NEXT_TOOL, asks_langroid, requests_action
 from collector.payloads.values import MAX_TEXT, find_text, name_of, parse_any
 
 _ANSWER: Final = "llm.output_messages."
@@ -66,6 +66,9 @@ _ADK_SCOPE, _ADK_AGENT = "gcp.vertex.agent", "invoke_agent "
 """The span on which it writes all requests of a run of ADK 2.13, one over the other: the calls of several answers are mixed,
 and the last input and output are whole."""
 
+_OPENAI, _PAGES = "openinference.instrumentation.openai", ("SyncPage[", "AsyncPage[")
+"""How the names begin of what it records like a request to a model (0.1.66): a list, as of the models that there are."""
+
 PREFIXES: Final = (_ANSWER, _OF_LOOP)
 OUTPUTS: Final = (_ANSWER, semconv.OUTPUT_VALUE)
 TOOL_DEFINITIONS: Final = ("llm.tools.", _PARAMETERS)
@@ -75,6 +78,8 @@ TOOL_DEFINITIONS: Final = ("llm.tools.", _PARAMETERS)
 def read_model(span: Span) -> GenAISpan | None:
     """Reads a request to a model; None if it is to be read again with all its attributes."""
     get = span.attributes.get
+    if span.scope.name == _OPENAI and span.name.startswith(_PAGES):
+        return IGNORED
     recorded = _told_and_answered(span)
     if recorded is None:
         return None
@@ -93,9 +98,8 @@ def read_model(span: Span) -> GenAISpan | None:
         genai_span.finish = "tool_calls"
     if not genai_span.has_output and span.scope.name == _GOOGLE:
         genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
-    is_asking = requests_action(output) or (type(output) is str and _CALLS_IN_TEXT.search(output) is not None)
-    if calls is None and is_asking:
-        genai_span.output, genai_span.finish = get(_TEXT), "tool_calls"
+    if calls is None:
+        _read_words(genai_span, span, given, output)
     metadata = get(METADATA)
     genai_span.agent = find_text(langchain.AGENT, metadata)
     note_node(genai_span, find_text(langchain.NODE, metadata), find_text(langchain.INTEGRATION, metadata))
@@ -110,6 +114,14 @@ def read_model(span: Span) -> GenAISpan | None:
     elif span.scope.name == agno.SCOPE:
         agno.note_unmarked_failures(genai_span, span)
     return genai_span
+
+
+def _read_words(genai_span: GenAISpan, span: Span, given: object, output: object) -> None:
+    """Reads what an answer asks for in words."""
+    if requests_action(output) or (type(output) is str and _CALLS_IN_TEXT.search(output) is not None):
+        genai_span.output, genai_span.finish = span.attributes.get(_TEXT), "tool_calls"
+    elif asks_langroid(output, given):
+        genai_span.finish = "tool_calls"
 
 
 def _told_and_answered(span: Span) -> tuple[object, object] | None:
