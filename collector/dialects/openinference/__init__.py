@@ -38,6 +38,8 @@ _CREW: Final = "crew_key"
 _CREW_TASKS: Final = "crew_tasks"
 _CREW_MESSAGES: Final = ('"tool_calls": [{', ACTION_INPUT)
 """In the output of a task of CrewAI, which holds the conversation of the agent with its model: calls, or such in words."""
+_KICKOFF: Final = ".kickoff"
+"""Ends the name of the span of an agent of CrewAI without a crew, whose output holds the conversation as well."""
 _RESUMED: Final = re.compile(r"\.a?continue_run$")
 """Ends the name of a run of Agno that goes on once a human has answered; its input is what the user said at first (3.x)."""
 # LlamaIndex, Haystack, DSPy: agents traced as chains under the name of their class, which is not the agent's.
@@ -107,7 +109,8 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span = _read_context(span)
     genai_span.role, genai_span.output = Role.AGENT, flattened_calls(span.attributes)
     transcript = span.attributes.get(semconv.OUTPUT_VALUE)
-    if _CREW in span.attributes and type(transcript) is str and len(transcript) <= MAX_TEXT:
+    is_of_crewai = _CREW in span.attributes or (span.scope.name == tool_call.CREWAI and span.name.endswith(_KICKOFF))
+    if is_of_crewai and type(transcript) is str and len(transcript) <= MAX_TEXT:
         genai_span.history = transcript if any(marker in transcript for marker in _CREW_MESSAGES) else None
         # What an agent does again for a guardrail is a conversation of its own, without the attempt before.
         genai_span.note(extent="some" if REJECTED in transcript else "")

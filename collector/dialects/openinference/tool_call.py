@@ -49,7 +49,7 @@ _AUTOGEN_TOOL: Final = "tool_name"
 _UNPARSED: Final = re.compile(r"Error: [^\n]{1,200}: line \d{1,9} column \d{1,9} \(char \d{1,9}\)\Z")
 _PIPECAT: Final = "openinference.instrumentation.pipecat"
 """It ends all spans well. A handler has no other way to tell a failure than its result (Pipecat 1.x)."""
-_CREWAI: Final = "openinference.instrumentation.crewai"
+CREWAI: Final = "openinference.instrumentation.crewai"
 """It ends the spans of tools well, also of one that failed (CrewAI 0.2xx) or could not reach the coworker that it names."""
 _ADK: Final = "openinference.instrumentation.google_adk"
 """It ends the spans of tools well, also of one whose error a callback answered, or that answered with an error (1.0)."""
@@ -155,7 +155,7 @@ def _read_refusal(genai_span: GenAISpan, output: object) -> None:
         genai_span.note(outcome="told")
     elif (flagged := flagged_failure(output)) is not None:
         genai_span.status, genai_span.refusal = "error", flagged.refusal or genai_span.refusal
-    elif genai_span.scope == _CREWAI and (failed := failure_of_crewai(output)) is not None:
+    elif genai_span.scope == CREWAI and (failed := failure_of_crewai(output)) is not None:
         genai_span.status, genai_span.refusal = "error", failed.refusal
     # AutoGen's span of a tool that does not exist ends well. Only of a refusal that names the tool: the output is the tool's.
     name = genai_span.name

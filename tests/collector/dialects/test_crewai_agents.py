@@ -1,0 +1,56 @@
+"""CrewAI's agents without a crew (1.15, ``Agent.kickoff``), under OpenInference (1.1)."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from collector.model.span import Span
+from tests.builders import called, doubts, run_of, span_of_kind, steps
+
+kind = partial(span_of_kind, "openinference.span.kind", scope="openinference.instrumentation.crewai", status=1)
+
+
+def kickoff(*messages: dict[str, Any]) -> Span:
+    told = [
+        {"role": "user", "content": "\nCurrent Task: Plan a trip"},
+        *messages,
+        {"role": "assistant", "content": "Done."},
+    ]
+    attributes = {
+        "input.value": '{"messages": "Plan a trip"}',
+        "agent.goal": "plan",
+        "output.value": json.dumps({"raw": "Done.", "pydantic": None, "agent_role": "shop", "messages": told}),
+    }
+    return kind("AGENT", "shop.kickoff", 1, lasting=100, attributes=attributes)
+
+
+def tool(name: str, number: int, at: float) -> Span:
+    attributes = {"tool.name": name, "input.value": '{"n": 1}', "output.value": "fine"}
+    return kind("TOOL", f"{name}.run", number, 1, at, lasting=1, attributes=attributes)
+
+
+def asking(*tools: str) -> dict[str, Any]:
+    calls = [
+        {"id": f"c_{name}", "type": "function", "function": {"name": name, "arguments": '{"n": 1}'}} for name in tools
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def told(tool: str, content: str = "fine") -> dict[str, Any]:
+    return {"role": "tool", "content": content, "tool_call_id": f"c_{tool}", "name": tool}
+
+
+def test_calls_of_one_answer_are_made_at_once() -> None:
+    """Threads make them, in any order."""
+    run = run_of(kickoff(asking("look", "pay"), told("look"), told("pay")), tool("pay", 2, 20), tool("look", 3, 30))
+    assert (called(run), steps(run), doubts(run)) == (["pay", "look"], [0, 0], [])
+    assert [call.id for call in run.trajectory.calls] == ["c_pay", "c_look"]
+
+
+def test_calls_of_two_answers_are_made_one_after_the_other() -> None:
+    run = run_of(
+        kickoff(asking("look"), told("look"), asking("pay"), told("pay")), tool("look", 2, 20), tool("pay", 3, 30)
+    )
+    assert (called(run), steps(run), doubts(run)) == (["look", "pay"], [0, 1], [])
