@@ -27,6 +27,7 @@ from collector.reconstruction.duplicate_runs import without_repeated_models
 from collector.reconstruction.idle_runs import without_handoffs, without_workflows
 from collector.reconstruction.nested_runs import with_nested_runs
 from collector.reconstruction.ownership import adopt, dispute_served, give_to_inner, reclaim, take_from_callers
+from collector.reconstruction.tool_names import is_mcp
 from collector.reconstruction.united_runs import united
 
 
@@ -162,17 +163,28 @@ def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans
             run.incomplete, run.missing_ancestor = ("missing_parent",), ancestors.missing
 
 
+def _is_inside(outer: GenAISpan, span: GenAISpan, calls: Mapping[bytes, Sequence[GenAISpan]]) -> bool:
+    """Whether ``span`` records the call of ``outer``, which may be a client's that does not tell which tool it calls."""
+    if outer.name is not None or not is_mcp(outer):
+        return is_nested_call(outer, span)
+    named = next((one for one in calls.get(outer.span_id, ()) if one.name is not None), None)
+    return is_mcp(span) if named is None else is_nested_call(named, span)
+
+
 def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, list[GenAISpan]], run: RunSpans) -> None:
     """Add ``span`` together with the executions above it that record the same call, outermost first."""
     # By the clock an inner record may start first: all that record the call are taken at once, outermost first.
     nested = {span.span_id: span}
     outer = ancestry.ancestors_of(span.span_id).tool
     while (
-        outer is not None and is_nested_call(outer, span) and outer.span_id not in calls and outer.span_id not in nested
+        outer is not None
+        and _is_inside(outer, span, calls)
+        and outer.span_id not in calls
+        and outer.span_id not in nested
     ):
         nested[outer.span_id] = outer
         outer = ancestry.ancestors_of(outer.span_id).tool
-    call = calls.get(outer.span_id) if outer is not None and is_nested_call(outer, span) else None
+    call = calls.get(outer.span_id) if outer is not None and _is_inside(outer, span, calls) else None
     if call is None:
         call = []
         run.executions.append(call)

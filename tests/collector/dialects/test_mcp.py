@@ -9,7 +9,19 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, model_span, other_doubts, read_tool, result, run_of, span, user
+from tests.builders import (
+    agent_span,
+    called,
+    doubts,
+    model_span,
+    other_doubts,
+    read_tool,
+    result,
+    run_of,
+    span,
+    tool_span,
+    user,
+)
 
 CALL = {"mcp.method.name": "tools/call"}
 
@@ -127,3 +139,43 @@ def test_of_results_that_a_later_input_has_dropped_it_is_known_that_none_failed(
         model_span([], 6, 1, at=50, input_messages=[*turn, user("thanks")]),
     )
     assert (run.trajectory.calls[0].status, other_doubts(run)) == ("ok", [])
+
+
+def go(name: str, number: int, parent: int, at: float, kind: int, lasting: float = 10, **more: Any) -> Span:
+    """A span of mcp-go (1.2), which leaves the tracer to the application."""
+    return span(name, number, parent, at, lasting, kind=kind, scope="github.com/mark3labs/mcp-go/otel", **more)
+
+
+def go_call(number: int, parent: int, at: float, tool: str, failure: str = "") -> list[Span]:
+    """The client's span, the server's and that of the tool."""
+    named = {"mcp.tool.name": tool}
+    method = {"mcp.method": "tools/call"}
+    ended = {"status": 2, "message": failure} if failure else {}
+    return [
+        go("mcp.tools/call", number, parent, at, 3, 10, attributes=method),
+        go("mcp.tools/call", number + 1, number, at + 1, 2, 8, attributes={**method, **named}, **ended),
+        go(f"tool.{tool}", number + 2, number + 1, at + 2, 1, 6, attributes=named, **ended),
+    ]
+
+
+def test_the_client_of_mcp_go_does_not_tell_the_tool_and_its_server_does() -> None:
+    spans = [*go_call(2, 1, 10, "pay"), *go_call(5, 1, 30, "fail", "tool returned error result")]
+    run = run_of(agent_span(), *spans)
+    assert [(call.name, call.status) for call in run.trajectory.calls] == [("pay", "unset"), ("fail", "error")]
+    assert other_doubts(run) == []
+    run = run_of(agent_span(), *go_call(2, 1, 10, "pay")[:1])
+    assert (called(run), "unrecorded_calls" in doubts(run)) == ([], True)
+
+
+def test_what_mcp_go_records_inside_a_frameworks_call_is_that_call() -> None:
+    run = run_of(
+        agent_span(),
+        tool_span("shop_pay", {"n": 1}, 2, at=9, lasting=15), *go_call(3, 2, 10, "pay"),
+        tool_span("dispatch", {"n": 2}, 6, at=29, lasting=15), *go_call(7, 6, 30, "refund"),
+    )  # fmt: skip
+    assert called(run) == ["shop_pay", "dispatch", "refund"]
+
+
+def test_other_methods_of_mcp_go_are_no_calls() -> None:
+    listing = go("mcp.tools/list", 2, 1, 10, 3, attributes={"mcp.method": "tools/list"})
+    assert dialects.read_span(listing) is IGNORED
