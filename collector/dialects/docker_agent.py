@@ -13,7 +13,7 @@ from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, genai_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import STATUS_ERROR, Span
-from collector.payloads.refusals import Refusal
+from collector.payloads.refusals import BEGAN, Refusal
 from collector.payloads.values import name_of
 
 NAME: Final = "docker_agent"
@@ -24,7 +24,7 @@ _ASKED: Final = "runtime.tool.call"
 _RAN: Final = "runtime.tool.handler"
 _RAN_BY_RUNTIME: Final = "runtime.tool.handler.runtime"
 """Of a tool of the runtime itself, such as that which has another agent do a task."""
-_OTHERS: Final = (_ASKED, "runtime.stream", "runtime.task_transfer")
+_OTHERS: Final = ("runtime.stream", "runtime.task_transfer")
 _AGENT: Final = "agent"
 _SESSION: Final = "session.id"
 _TOOL_NAME: Final = "tool.name"
@@ -38,11 +38,14 @@ def read_span(span: Span) -> GenAISpan | None:
     if span.name == _RUN:
         return _read_agent(span)
     if span.name in (_RAN, _RAN_BY_RUNTIME):
-        return _read_call(span)
-    if span.name == _ASKED and span.status == STATUS_ERROR:  # the agent has no such tool
-        unknown = _read_call(span)
-        unknown.refusal = Refusal()
-        return unknown
+        ran = _read_call(span)
+        ran.refusal = ran.refusal or BEGAN
+        return ran
+    if span.name == _ASKED:
+        asked = _read_call(span)
+        # With an error the agent has no such tool. Else it was denied, if no span of its handler is inside: one may be lost.
+        asked.refusal = Refusal() if span.status == STATUS_ERROR else Refusal(is_sure=False, is_likely=True)
+        return asked
     return IGNORED if span.name in _OTHERS else None
 
 

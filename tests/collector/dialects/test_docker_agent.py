@@ -51,9 +51,10 @@ def test_a_call_is_that_of_its_handler_and_of_what_came_of_it_nothing_is_told() 
     assert [(call.id, call.status) for call in run.trajectory.calls] == [("call_20", "unset"), ("call_30", "unset")]
 
 
-def test_a_call_that_a_human_a_hook_or_a_rule_denied_has_no_handler() -> None:
+def test_a_call_without_a_handler_was_denied_unless_its_span_is_lost() -> None:
+    """Whoever denied it (a human, a hook, a rule): its span ends well, and without words."""
     run = run_of(session(), stream(2, 10, 1), asked("pay", 3), stream(4, 30, 0))
-    assert (called(run), doubts(run)) == ([], [])
+    assert (called(run), doubts(run)) == (["(pay)"], ["uncertain_execution", "unobserved_results"])
 
 
 def test_a_tool_that_the_agent_does_not_have() -> None:
