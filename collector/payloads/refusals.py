@@ -135,6 +135,7 @@ _NAMED: Final = tuple(
         # Google ADK
         rf"\binvoking {_NAME}\(\)[`'\"]? failed as (?:no tool with that name is available|the following mandatory)",
         rf"\bfind (?:an?|the) (?:tool|function) (?:named|called) {_NAME}",
+        rf"^Qwen Code requires permission to use {_NAME}[`'\"]?, but that permission was declined\b",
         rf"^FunctionInactiveError: The function {_NAME}[`'\"]? is in the inactive group ",  # AgentScope
         rf"\berror parsing arguments for {_NAME}",  # LiveKit
         rf"\binvalid JSON input for tool {_NAME}",  # OpenAI Agents, if they do not fit either
