@@ -28,12 +28,19 @@ def agent(number: int = 1, parent: int = 0, at: float = 0, name: str = "qwen-cod
     return qwen(kind, number, parent, at, lasting, attributes=attributes)
 
 
-def request(number: int, at: float, finish: str, parent: int = 1, context: str = "interaction", **more: Any) -> Span:
+def request(
+    number: int,
+    at: float,
+    finish: str,
+    parent: int = 1,
+    context: str = "interaction",
+    more: dict[str, str] | None = None,
+) -> Span:
     attributes = {
         "gen_ai.operation.name": "chat",
         "llm_request.context": context,
         "gen_ai.response.finish_reasons": [finish],
-        **more,
+        **(more or {}),
     }
     return qwen("llm_request", number, parent, at, attributes=attributes)
 
@@ -101,8 +108,8 @@ def test_a_call_that_was_denied_without_a_span() -> None:
     told = 'Qwen Code requires permission to use "pay", but that permission was declined. Matching deny rule: "pay".'
     run = run_of(
         agent(),
-        request(2, 0, "tool_calls", **{"gen_ai.output.messages": json.dumps(asked)}),
-        request(7, 40, "stop", **{"gen_ai.input.messages": json.dumps([*asked, result("c1", told)])}),
+        request(2, 0, "tool_calls", more={"gen_ai.output.messages": json.dumps(asked)}),
+        request(7, 40, "stop", more={"gen_ai.input.messages": json.dumps([*asked, result("c1", told)])}),
     )
     assert (called(run), doubts(run)) == (["(pay)"], [])
 
