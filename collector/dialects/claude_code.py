@@ -92,7 +92,7 @@ def _read_execution(span: Span) -> GenAISpan:
     if genai_span.status == "unset":
         success = span.attributes.get(_SUCCESS)
         genai_span.status = "unset" if success is None else "ok" if success in (True, "true") else "error"
-    genai_span.note(outcome="told")
+    genai_span.note(outcome="told", extent="nested")
     return genai_span
 
 

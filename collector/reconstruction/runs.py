@@ -127,8 +127,13 @@ def _assign(
 
 
 def _asks_during(model: GenAISpan, tool: GenAISpan) -> bool:
-    """Whether the request was made by the tool: below its span, and before it ended. Some tracers never leave a span."""
-    return tool.role is TOOL and 0 < model.start_ns < tool.end_ns
+    """Whether the request was made by the tool: below its span, and before it ended. Some tracers never leave a span.
+
+    An agent that goes on when the call has ended which started it is known by its name.
+    """
+    if tool.role is not TOOL:
+        return False
+    return 0 < model.start_ns < tool.end_ns or (tool.tracing.extent == "nested" and model.agent is not None)
 
 
 def _is_run(agentless: RunSpans, has_agents: bool) -> bool:

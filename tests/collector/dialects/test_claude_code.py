@@ -161,3 +161,23 @@ def test_a_log_record_without_a_duration_is_of_its_moment(duration: str | None) 
     event = dialects.read_log(result("Bash", "toolu_3", 32, tool_input="{}", duration_ms=duration))
     assert event is not None
     assert event.start_ns == event.end_ns
+
+
+def test_an_agent_goes_on_when_the_call_has_ended_that_started_it() -> None:
+    outer, inner = runs_of(
+        claude("interaction", 1, 0, lasting=400),
+        request(2, 1, 0, "tool_use"),
+        *tool("Agent", 3, 1, 12, 10, subagent_type="general-purpose"),
+        request(5, 1, 30, "tool_use"),
+        request(6, 4, 32, "tool_use", "a1"),
+        *tool("Bash", 7, 1, 45, 100),
+        *tool("Read", 9, 4, 50, agent_id="a1"),
+        request(11, 4, 80, "tool_use", "a1"),
+        *tool("Write", 12, 4, 95, agent_id="a1"),
+        request(14, 4, 120, "end_turn", "a1"),
+        request(15, 1, 200, "end_turn"),
+    )
+    assert [(run.agent, called(run), steps(run), doubts(run)) for run in (outer, inner)] == [
+        ("claude-code", ["Agent", "Bash"], [0, 1], []),
+        ("general-purpose", ["Read", "Write"], [0, 1], []),
+    ]
