@@ -16,7 +16,7 @@ from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, genai_span_of, model_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import LogRecord, Span
-from collector.payloads.refusals import Refusal
+from collector.payloads.refusals import BEGAN, UNTOLD, Refusal
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "claude_code"
@@ -82,6 +82,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = _HEADING.sub("", text, count=1) if type(text) is str else None
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     genai_span.agent = name_of(get(_AGENT_TYPE))  # of the run inside, which begins with this span
+    genai_span.refusal = genai_span.refusal or UNTOLD  # unless its execution or a decision is inside: one of the two may be lost
     genai_span.note(outcome="told", extent="nested")
     return genai_span
 
@@ -92,6 +93,7 @@ def _read_execution(span: Span) -> GenAISpan:
     if genai_span.status == "unset":
         success = span.attributes.get(_SUCCESS)
         genai_span.status = "unset" if success is None else "ok" if success in (True, "true") else "error"
+    genai_span.refusal = genai_span.refusal or BEGAN
     genai_span.note(outcome="told", extent="nested")
     return genai_span
 
@@ -124,6 +126,7 @@ def read_log(record: LogRecord) -> GenAISpan | None:
     event.scope = _LOG_SCOPE
     event.name, event.call_id, event.arguments = _tool_of_event(record), name_of(get(_CALL_ID)), get(_TOOL_INPUT)
     event.status = "ok" if get(_SUCCESS) in (True, "true") else "error"
+    event.refusal = BEGAN
     return event if event.name is not None and event.call_id is not None else IGNORED
 
 

@@ -41,9 +41,10 @@ def test_a_success_is_said_by_an_attribute_alone() -> None:
     assert (run.trajectory.calls[0].status, doubts(run)) == ("ok", [])
 
 
-def test_a_call_whose_execution_left_no_span_may_have_failed() -> None:
+def test_a_call_whose_execution_left_no_span_may_have_failed_or_been_rejected() -> None:
+    """A rejection is a span inside, too, and either may be lost."""
     run = run_of(PROMPT, bash(2, 10, "toolu_1", '[TOOL INPUT: Bash]\n{"command":"ls"}'))
-    assert (called(run), doubts(run)) == (["Bash"], ["unobserved_results"])
+    assert (called(run), doubts(run)) == (["Bash"], ["uncertain_execution", "unobserved_results"])
 
 
 def test_a_call_that_the_user_rejects_did_not_run() -> None:
