@@ -82,7 +82,9 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = _HEADING.sub("", text, count=1) if type(text) is str else None
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     genai_span.agent = name_of(get(_AGENT_TYPE))  # of the run inside, which begins with this span
-    genai_span.refusal = genai_span.refusal or UNTOLD  # unless its execution or a decision is inside: one of the two may be lost
+    genai_span.refusal = (
+        genai_span.refusal or UNTOLD
+    )  # unless its execution is inside, or a decision: either may be lost
     genai_span.note(outcome="told", extent="nested")
     return genai_span
 
