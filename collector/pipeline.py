@@ -219,8 +219,7 @@ class Pipeline:
 
         Returns in how many seconds there is more to do. The budget limits how long scoring keeps new requests waiting.
         """
-        # Nothing is taken while the queue is full, so that a trace is
-        # quiet says nothing then: what it lacks may wait to be taken.
+        # Nothing is taken while the queue is full, so that a trace is quiet says nothing: what it lacks may wait to be taken.
         if self._queue is not None and self._queue.full:
             self._time.pause()
             return _WHILE_FULL
@@ -233,8 +232,7 @@ class Pipeline:
             self._journal.sweep(now)
         if self.refused:
             self.refused.forget_old()
-        # Large traces go before others, but for half of the time only: neither
-        # they nor a stream of small ones can starve the others.
+        # Large traces go before others, for half of the time only: neither they nor many small ones can starve the others.
         self._traces.resume(now + budget)
         steps = (
             self._evict_beyond_limits(), self._release_due(now), self._conversation_pipeline.release_due(now),

@@ -17,7 +17,6 @@ from collector.dialects import (
     agentscope,
     ai_sdk,
     autogen,
-    aws,
     ax,
     braintrust,
     claude_code,
@@ -130,7 +129,6 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     pipecat.DIALECT,
     livekit.DIALECT,
     mcp.DIALECT,
-    aws.DIALECT,
     otel_genai.DIALECT,  # the others leave to it whatever follows the conventions
     generic.DIALECT,  # only if no other reads the span
 )

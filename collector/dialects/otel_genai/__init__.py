@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from collector.dialects.otel_genai import microsoft, model_request, tool_call
+from collector.dialects.otel_genai import aws, microsoft, model_request, tool_call
 from collector.dialects.otel_genai.log_events import read_log
 from collector.dialects.otel_genai.model_request import read_model, read_steps
 from collector.dialects.otel_genai.span_events import event_value
@@ -71,11 +71,12 @@ def read_span(span: Span) -> GenAISpan | None:
     if type(operation) is not str:
         operation = _operation_in_name(span)
         if operation is None:
-            return None
+            return IGNORED if aws.is_around_request(span) else None
     reader = _READERS.get(operation) or _READERS.get(operation.lower())  # Microsoft Agent 365: `Chat`
     if reader is None:
         return IGNORED if operation in _STEPS else None
-    return reader(span)
+    genai_span = reader(span)
+    return aws.read_beyond(genai_span, span) if span.scope.name in aws.SCOPES else genai_span
 
 
 def _operation_in_name(span: Span) -> str | None:
@@ -207,10 +208,14 @@ FIELDS_OF: Final[Mapping[Role, Mapping[str, CopiedField]]] = {
 """The fields that are the very text of an attribute, where that `is_copied`: nothing else that is read depends on it."""
 
 
+_TELLING: Final = (*RECORDS, aws.HANDOFF)
+"""Begin arguments that tell more than what a tool was given."""
+
+
 def is_copied(field: CopiedField, text: str) -> bool:
     """Whether the field is the text as it is, and the text tells nothing else."""
     if field == "arguments":
-        return bool(text) and not text.startswith(RECORDS)
+        return bool(text) and not text.startswith(_TELLING)
     return 0 < len(text) <= MAX_NAME and text[0] != "<"
 
 
@@ -221,7 +226,7 @@ DIALECT: Final[Dialect] = Dialect(
     markers=(b"gen_ai", _AI_SERVICE.encode()),
     attributes=frozenset({
         *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.WORKFLOW_NAME, _NODE,
-        _ITERATIONS, _FINISH, tool_call.STRANDS_START, semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
+        _ITERATIONS, _FINISH, aws.STREAM, tool_call.STRANDS_START, semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
     }),
     prefixes=(PARAMETER,),
     read_log=read_log,

@@ -1,56 +1,54 @@
-"""AWS Distro for OpenTelemetry (aws-opentelemetry-distro 0.21): its own instrumentations of agent frameworks.
-
-They follow the GenAI conventions, and each tells what its framework does in ways that others do not.
+"""Where the AWS Distro for OpenTelemetry (0.21) departs from the conventions, in its spans of CrewAI, LangChain, LlamaIndex and
+OpenAI Agents.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from collector.dialects.otel_genai import read_span as read_conventions
 from collector.model import semconv
-from collector.model.dialect import Dialect
 from collector.model.genai_span import AGENT, IGNORED, MODEL, TOOL, GenAISpan
 from collector.model.span import Span
 from collector.model.tracing import TracedCalls
 from collector.payloads.refusals import Refusal, is_refusal
 from collector.payloads.user_input import newest_user_input
 
-NAME: Final = "aws"
-
 _INSTRUMENTATION: Final = "amazon.opentelemetry.distro.instrumentation."
 _CREWAI: Final = f"{_INSTRUMENTATION}crewai"
 _LANGCHAIN: Final = f"{_INSTRUMENTATION}langchain"
 _LLAMA_INDEX: Final = f"{_INSTRUMENTATION}llama_index"
 _OPENAI_AGENTS: Final = f"{_INSTRUMENTATION}openai_agents"
+SCOPES: Final = (_CREWAI, _LANGCHAIN, _LLAMA_INDEX, _OPENAI_AGENTS)
 _TRACED_CALLS: Final[dict[str, TracedCalls]] = {_OPENAI_AGENTS: "tools", _LANGCHAIN: "all", _LLAMA_INDEX: "all"}
 _STEP: Final = "run_agent_step "
 """Begins the name of the span of each request of an agent of LlamaIndex, which has the operation of an agent."""
 _REQUEST: Final = "llama_index.operation"
 """The name of the span around each request of LlamaIndex, and one that is streamed has none: it is never ended."""
-_STREAM: Final = "gen_ai.request.stream"
-_HANDOFF: Final = '{"from_agent":'
+STREAM: Final = "gen_ai.request.stream"
+HANDOFF: Final = '{"from_agent":'
+"""Begins the arguments of what hands over from one agent of OpenAI Agents to another, and is no tool."""
 _TAKES_OVER: Final = r'"response": "{\"assistant\": \"%s\"}"}]}]'
 _CALL: Final = '"type": "tool_call",'
 """In the last message of an agent of LangChain that asked for calls: a human is asked whether these may run."""
 _NOT_FOUND: Final = "Tool not found"  # CrewAI 1.15; the span of a tool that it has tells its description
 
 
-def read_span(span: Span) -> GenAISpan | None:
-    """Reads a span by the conventions, and what its framework's own says beyond them."""
-    if span.name.startswith(_STEP) or span.name == _REQUEST:
-        return IGNORED
-    genai_span = read_conventions(span)
-    if genai_span is None or genai_span is IGNORED:
-        return genai_span
+def read_beyond(genai_span: GenAISpan, span: Span) -> GenAISpan:
+    """Returns what was read of one of its spans by the conventions, with what it says beyond them; IGNORED for a step."""
+    if genai_span.role is TOOL:
+        return IGNORED if _is_handoff(genai_span, span) else _read_tool(genai_span, span)
     if genai_span.role is AGENT:
+        if span.name.startswith(_STEP):
+            return IGNORED
         _read_agent(genai_span, span)
-    elif genai_span.role is MODEL:
-        if genai_span.scope == _LLAMA_INDEX and span.attributes.get(_STREAM) is True:
-            genai_span.note(extent="inner")
-    elif genai_span.role is TOOL:
-        return _read_tool(genai_span, span)
+    elif genai_span.role is MODEL and genai_span.scope == _LLAMA_INDEX and span.attributes.get(STREAM) is True:
+        genai_span.note(extent="inner")
     return genai_span
+
+
+def is_around_request(span: Span) -> bool:
+    """Whether it is the span around a request of LlamaIndex, which has no operation."""
+    return span.name == _REQUEST and span.scope.name == _LLAMA_INDEX
 
 
 def _read_agent(agent: GenAISpan, span: Span) -> None:
@@ -72,8 +70,6 @@ def _was_handed_over(agent: GenAISpan) -> bool:
 
 def _read_tool(call: GenAISpan, span: Span) -> GenAISpan:
     result = span.attributes.get(semconv.TOOL_CALL_RESULT)
-    if call.scope == _OPENAI_AGENTS and result is None and _is_handoff(call.arguments):
-        return IGNORED
     if call.scope == _CREWAI and type(result) is str:
         if result == _NOT_FOUND:
             call.refusal = Refusal(is_sure=semconv.TOOL_DESCRIPTION not in span.attributes)
@@ -84,13 +80,7 @@ def _read_tool(call: GenAISpan, span: Span) -> GenAISpan:
     return call
 
 
-def _is_handoff(arguments: object) -> bool:
-    return type(arguments) is str and arguments.startswith(_HANDOFF)
-
-
-DIALECT: Final[Dialect] = Dialect(
-    name=NAME,
-    scopes=(_CREWAI, _LANGCHAIN, _LLAMA_INDEX, _OPENAI_AGENTS),
-    read_span=read_span,
-    attributes=frozenset({_STREAM}),
-)
+def _is_handoff(call: GenAISpan, span: Span) -> bool:
+    if call.scope != _OPENAI_AGENTS or semconv.TOOL_CALL_RESULT in span.attributes:
+        return False
+    return type(call.arguments) is str and call.arguments.startswith(HANDOFF)
