@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
@@ -15,14 +15,7 @@ from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start, clock_of, latest_start
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall, requested_calls
-
-SCOPES_OF_CALLS_FIRST: Final = (
-    "@arizeai/openinference-instrumentation-openai-agents", "@arizeai/openinference-instrumentation-langchain",
-    "microsoft-otel-openai-agents", "microsoft-otel-langchain",
-)  # fmt: skip
-"""Of OpenAI Agents and LangChain for JavaScript, which begin with the calls that a human approved; models are told of these."""
-SCOPES_OF_APPROVALS: Final = ("ai", "gen_ai", "gcp.vertex.agent", "@voltagent/core", *SCOPES_OF_CALLS_FIRST)
-"""Likewise of Vercel's AI SDK, Google's ADK and VoltAgent. Without content, nothing says so of a run that ends to wait."""
+from collector.reconstruction.waiting_agents import BEGIN_WITH_CALLS
 
 
 class CallIds:
@@ -163,7 +156,7 @@ class _AgentTimes:
 def _may_wait(anchor: GenAISpan) -> bool:
     """Whether a run may have ended to wait for an answer."""
     waits = anchor.call_id is not None or anchor.is_pending or anchor.tracing.outcome in WAITS
-    return waits or anchor.scope in SCOPES_OF_APPROVALS
+    return waits or anchor.scope in BEGIN_WITH_CALLS
 
 
 class KnownCalls:

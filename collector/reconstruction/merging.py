@@ -25,16 +25,11 @@ from collector.reconstruction.calls_without_span import (
 from collector.reconstruction.dispatchers import without_dispatchers
 from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start
 from collector.reconstruction.duplicate_calls import UNSURE, without_steps
-from collector.reconstruction.earlier_calls import (
-    calls_of_this_run,
-    goes_on_elsewhere,
-    goes_on_here,
-    waited,
-    was_told_of_earlier,
-)
+from collector.reconstruction.earlier_calls import calls_of_this_run, waited
 from collector.reconstruction.executions import doubt_unparsed, merged_execution, refuse_with_run
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, assign_responses, match
+from collector.reconstruction.pauses import goes_on_elsewhere, goes_on_here, was_told_of_earlier
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
     RequestedCall,

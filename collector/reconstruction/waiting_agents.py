@@ -1,0 +1,28 @@
+"""Agents that wait for a human, or for the application, between two runs: by what their runs begin and end.
+
+All are instrumentation scopes but for the dialects of `END_WELL_TO_WAIT`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PYDANTIC_AI: Final = "pydantic-ai"
+AGNO: Final = "openlit.instrumentation.agno"
+ADK_RUST: Final = "adk_rust"
+BEGIN_WITH_ANSWERS: Final = (
+    PYDANTIC_AI, AGNO, "agent_framework", "strands.telemetry.tracer", "strands-agents",
+    "amazon.opentelemetry.distro.instrumentation.langchain", "amazon.opentelemetry.distro.instrumentation.openai_agents",
+)  # fmt: skip
+"""They end to wait for answers, and begin anew with these."""
+TOLD_OF_CALLS: Final = (
+    "@arizeai/openinference-instrumentation-openai-agents", "@arizeai/openinference-instrumentation-langchain",
+    "microsoft-otel-openai-agents", "microsoft-otel-langchain",
+)  # fmt: skip
+"""OpenAI Agents and LangChain for JavaScript: they begin with the calls that a human approved, and models are told of these."""
+BEGIN_WITH_CALLS: Final = ("ai", "gen_ai", "gcp.vertex.agent", "@voltagent/core", *TOLD_OF_CALLS)
+"""Likewise Vercel's AI SDK, Google's ADK and VoltAgent. Without content, nothing says so of a run that ends to wait."""
+END_WELL: Final = ("@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents")
+"""OpenAI Agents for JavaScript: a run that ends well with calls that no span shows waits for a human, or hands over."""
+END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai")
+"""The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that."""
