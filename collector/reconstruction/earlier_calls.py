@@ -11,8 +11,8 @@ from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.user_input import is_answered, is_approval, resumes_run
 from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.known_calls import KnownCalls, begins_with_results
-from collector.reconstruction.pauses import began_elsewhere, begins_with_answers, is_fresh
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
+from collector.reconstruction.resumed_runs import began_elsewhere, begins_with_answers, is_fresh
 
 
 def calls_of_this_run(

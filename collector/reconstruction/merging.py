@@ -29,7 +29,6 @@ from collector.reconstruction.earlier_calls import calls_of_this_run, waited
 from collector.reconstruction.executions import doubt_unparsed, merged_execution, refuse_with_run
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, assign_responses, match
-from collector.reconstruction.pauses import goes_on_elsewhere, goes_on_here, was_told_of_earlier
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
     RequestedCall,
@@ -37,6 +36,7 @@ from collector.reconstruction.requested_calls import (
     requested_calls,
     were_asked_at_once,
 )
+from collector.reconstruction.resumed_runs import goes_on_elsewhere, goes_on_here, was_told_of_earlier
 from collector.reconstruction.unrecorded_calls import (
     has_unrecorded_calls,
     has_unseen_coworker,
