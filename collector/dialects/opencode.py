@@ -46,9 +46,8 @@ def read_span(span: Span) -> GenAISpan | None:
     if operation == _SDK_CALL:
         call = _of_sdk(span, Role.TOOL)
         if call.status == "error" and call.refusal is None:
-            call.refusal = Refusal(
-                is_sure=False
-            )  # a plugin's hook may have thrown before it began, and it has no span then
+            # A plugin's hook may have thrown before it began, and it has no span of its own then.
+            call.refusal = Refusal(is_sure=False)
         return call
     if type(operation) is str and operation.endswith(_SDK_REQUESTS):
         return _of_sdk(span, Role.MODEL)

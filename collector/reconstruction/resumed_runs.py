@@ -73,9 +73,7 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
 def _begins_with_answers_or_call(run: RunSpans, anchor: GenAISpan) -> bool:
     """Whether an agent was told results first; or, of whose messages nothing was captured, began with a call, which a human
     approved."""
-    if _are_told_first(anchor, run.models):
-        return True
-    return _begins_with_call(run, anchor)
+    return _are_told_first(anchor, run.models) or _begins_with_call(run, anchor)
 
 
 def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:

@@ -54,9 +54,8 @@ _log = logging.getLogger(__name__)
 
 NAME = "spool.db"
 _MAX_ID = 1 << 62  # far beyond any number that was given: a higher one is damaged
-_KEPT_FREE = (
-    64 << 20
-)  # bytes of the disk that no request may take: to deliver, and to delete what was delivered, is to write
+_KEPT_FREE = 64 << 20
+"""Bytes of the disk that no request may take: to deliver, and to delete what was delivered, is to write."""
 _KEPT_SHARE = 0.25  # of a small disk, that much at most
 
 
