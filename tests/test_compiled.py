@@ -57,6 +57,10 @@ def test_no_named_tuple_that_is_compiled_has_a_field_of_type_object() -> None:
     assert found == []
 
 
+def test_the_training_of_the_compiler_runs() -> None:
+    run(sys.executable, "-m", "collector.demo.training", cwd=ROOT)
+
+
 def test_no_compiled_module_is_beside_its_source() -> None:
     assert [path for package in ("collector", "scorers") for path in (ROOT / package).rglob("*.so")] == []
 
@@ -76,7 +80,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("compiled")
     tools = {"PATH": f"{os.environ['PATH']}:{Path(sys.executable).parent}"}
     run("uv", "build", "--wheel", "--no-build-isolation", "--out-dir", folder, ROOT,
-        cwd=ROOT, VIRTUAL_ENV=sys.prefix, RIGHTCALL_COMPILE="1", **tools)  # fmt: skip
+        cwd=ROOT, VIRTUAL_ENV=sys.prefix, RIGHTCALL_COMPILE="once", **tools)  # fmt: skip
     (wheel,) = folder.glob("*.whl")
     run(sys.executable, "-m", "venv", "--without-pip", folder / "env", cwd=folder)
     run("uv", "pip", "install", "--no-deps", "--python", folder / "env/bin/python", wheel, cwd=folder, **tools)
