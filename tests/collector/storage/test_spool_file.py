@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 
 from collector.errors import ConfigError
-from collector.storage import quarantine
 from collector.storage.compression import compress
-from collector.storage.quarantine import Quarantine
 from collector.storage.rows import Change, checksum
 from collector.storage.spool import Spool
 from collector.storage.spool_file import NAME, SpoolFile
@@ -338,20 +336,6 @@ def test_a_row_that_nobody_can_have_written_is_left_out_whatever_its_checksum_sa
     assert [(found[0], found[3]) for found in file.outbox()] == [(columns[0], None)]
     assert file.payload(columns[0]) is None
     file.close()
-
-
-def test_the_quarantine_is_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(quarantine, "_MAX_FILES", 2)
-    for bad in (Quarantine(tmp_path / "files"), Quarantine(tmp_path / "files")):
-        for row in range(5):
-            bad.add("inbox", row, b"x")
-    assert len(list((tmp_path / "files").iterdir())) == 2
-    assert len(caplog.records) == 3 + 1, "then it says that it is full"
-    monkeypatch.setattr(quarantine, "_MAX_BYTES", 10)
-    Quarantine(tmp_path / "bytes").add("inbox", 1, bytes(11))
-    assert list((tmp_path / "bytes").iterdir()) == []
 
 
 def test_rows_are_written_and_deleted_in_few_statements(tmp_path: Path) -> None:
