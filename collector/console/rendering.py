@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from collector import figures
 from collector.console.request import Reply
-from scorers.quoting import json_line, printable, shorten
+from scorers.quoting import MAX_PRINTED_NAME, json_line, printable, shorten
 
 LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "pass": ("✓", "pass"),
@@ -111,14 +111,19 @@ def arguments(call: Mapping[str, Any], limit: int = 12) -> Sequence[tuple[str, s
     return shown if len(given) <= limit else [*shown, ("…", f"{len(given) - limit} more")]
 
 
+def shortened(text: str | None, limit: int = MAX_PRINTED_NAME) -> str:
+    """Returns what is shown of a text, as `shorten` does; nothing of one that a run does not have, such as its agent's name."""
+    return shorten(text or "", limit)
+
+
 def _environment_of() -> Environment:
     environment = Environment(
         loader=PackageLoader("collector.console"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=_finalized,
     )  # fmt: skip
-    for function in (percent, points, count, timestamp, duration, lines, arguments, shorten):
+    for function in (percent, points, count, timestamp, duration, lines, arguments, ago):
         environment.filters[function.__name__] = function
-    environment.filters["ago"] = ago
+    environment.filters["shorten"] = shortened
     environment.globals.update(LABELS=LABELS, OUTCOMES=OUTCOMES)
     return environment
 

@@ -32,10 +32,9 @@ rules:
   - {name: shadowed, match: {}, expect: {sequence: [get_weather]}, shadow: true}
 """
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e\x00{{7*7}}"
-RIGHT, WRONG, HUGE, NASTY = (bytes([number]) * 16 for number in (0x1A, 0x2B, 0x3C, 0x4D))
+TRACES = RIGHT, WRONG, HUGE, NASTY, NAMELESS = [bytes([number]) * 16 for number in (0x1A, 0x2B, 0x3C, 0x4D, 0x5E)]
 PAGES = ["/console", "/console/", "/console/runs", "/console/rules", "/console/compare", "/console/config", "/console/drift",
-         f"/console/runs/{RIGHT.hex()}", f"/console/runs/{WRONG.hex()}", f"/console/runs/{HUGE.hex()}",
-         f"/console/runs/{NASTY.hex()}", "/console/compare?over=agent&by=rule", "/console?range=30d"]  # fmt: skip
+         "/console/compare?over=agent&by=rule", "/console?range=30d", *(f"/console/runs/{trace.hex()}" for trace in TRACES)]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +49,8 @@ def collector() -> Iterator[CollectorProcess]:
         calls = [data.tool(number, 1, f"tool {number}", trace_id=HUGE) for number in range(2, 10_000)]
         send(process, *calls, data.agent(1, trace_id=HUGE))
         send(process, data.tool(2, 1, HOSTILE, trace_id=NASTY), data.agent(1, name="helper" + HOSTILE, trace_id=NASTY))
-        wait_for(
-            lambda: {run["trace_id"] for run in runs(process)} == {one.hex() for one in (RIGHT, WRONG, HUGE, NASTY)}
-        )
+        send(process, data.tool(2, 9, "get_weather", trace_id=NAMELESS))  # of no known agent, route or conversation
+        wait_for(lambda: {run["trace_id"] for run in runs(process)} == {one.hex() for one in TRACES})
         yield process
 
 
@@ -169,7 +167,7 @@ def pad(process: CollectorProcess, rules: str, **headers: str) -> httpx.Response
 
 def test_other_rules_are_tried_on_stored_runs_and_nothing_is_saved(collector: CollectorProcess) -> None:
     page = pad(collector, 'rules: [{name: lenient, match: {}, expect: {allow_extra: ["*"]}}]').text
-    assert "<strong>2</strong> of 3 stored runs change verdict" in page, page[-3000:]
+    assert "<strong>2</strong> of 4 stored runs change verdict" in page, page[-3000:]
     assert "lenient" not in get(collector, "/console/rules").text
 
 
