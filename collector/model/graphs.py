@@ -7,6 +7,7 @@ from typing import Final
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Span
 from collector.payloads.history import calls_in_history
+from collector.payloads.langchain import ends_with_calls
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_results import ToolResult
 from collector.payloads.values import MAX_TEXT
@@ -23,8 +24,10 @@ _LIMIT: Final = "Tool call limit exceeded. Do not "
 def note_graph(genai_span: GenAISpan, span: Span, integration: str | None, state: object) -> None:
     """Note of a run of LangGraph whether all its tools leave spans. ``integration`` is what its metadata says: the graphs of
     LangChain's own agents call tools in one way, which tracers of its callbacks see; middleware may answer in place of a tool
-    (`wrap_tool_call`), of which they see nothing. ``state`` is that with which the run ended.
+    (`wrap_tool_call`), of which they see nothing. ``state`` is that with which the run ended: with calls, if it waits for a
+    human.
     """
+    genai_span.is_pending = genai_span.status != "error" and ends_with_calls(state)
     if integration in _LANGCHAIN_AGENTS:
         genai_span.note(outcome="hooked", traced_calls="all")
         genai_span.tool_results = _beyond_limit(state)

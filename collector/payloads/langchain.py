@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
 
@@ -12,13 +13,30 @@ THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 """In the message that a tool's result becomes."""
 
-_CALLS: Final = '"tool_calls":['
-_RESULT: Final = '"tool_call_id":'
+_CALLS: Final = '"tool_calls":'
+_SOME: Final = re.compile(r" ?\[\{")
+_JSON: Final = json.JSONDecoder()
 
 
 def ends_with_calls(state: object) -> bool:
-    """Whether the last message of the state that an agent for JavaScript ended with asks for calls: it waits for a human."""
+    """Whether the state that an agent ended with lacks the results of calls that its last answer asked for: it waits for a
+    human.
+    """
     if type(state) is not str:
         return False
     at = state.rfind(_CALLS)
-    return at >= 0 and state.startswith("{", at + len(_CALLS)) and state.find(_RESULT, at) < 0
+    some = _SOME.match(state, at + len(_CALLS)) if at >= 0 else None
+    if some is None:
+        return False
+    told = set(CALL_ID.findall(state, some.end()))
+    return not told or not told.issuperset(_ids_of(state, some.end() - 2))
+
+
+def _ids_of(state: str, at: int) -> list[str]:
+    """Returns the ids of the calls that are listed there; none if they are no JSON."""
+    try:
+        calls, _ = _JSON.raw_decode(state, at)
+    except (ValueError, RecursionError):
+        return []
+    ids = [call.get("id") for call in calls if isinstance(call, dict)]
+    return [call_id for call_id in ids if type(call_id) is str]

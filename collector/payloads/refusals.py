@@ -56,7 +56,9 @@ _UNNAMED: Final = re.compile(
         r"(?:^|^\{\"text\":\")\[Delegation Rejected\] ",  # of a call of another agent
         r"Received tool input did not match expected schema",  # LangChain JS
         r"^Tool input validation error$",  # LangChain, with handle_validation_error
-        r"^Tool call limit exceeded\. Do not make additional tool calls\.$",  # LangChain's middleware
+        # LangChain's middleware
+        r"^Tool call limit exceeded\. Do not make additional tool calls\.$",
+        r"^Execution stopped before this tool call could run because another tool call in the same batch exceeded the limit\.$",
         r"Invalid input for tool |^(?:AI_ToolCallRepairError: )?Error repairing tool call: ",  # Vercel AI SDK
         # AgentScope, and for arguments that are no JSON:
         r"^Input validation failed for tool |^(?:Error: )?Parameter validation failed for tool ",
@@ -116,7 +118,9 @@ _NAMED: Final = tuple(
         r"^Tool '([^'\n]{1,256})' has reached its (?:maximum )?usage limit\b",
         # Microsoft's Agent Framework: a function's limit of calls, or of failures
         r"^Function '([^'\n]{1,256})' has reached its maximum (?:invocation|exception) limit\b",
-        rf"^Tool call limit exceeded\. Do not call {_NAME}[`'\"]? again\.$",  # LangChain's middleware
+        # LangChain's middleware: a limit of calls, and a model that judges them
+        rf"^Tool call limit exceeded\. Do not call {_NAME}[`'\"]? again\.$",
+        rf"^The tool call {_NAME}[`'\"]? was blocked because it was classified as risky\b",
         rf"^Tool call limit reached\. Tool call {_NAME} not executed\. ",  # Agno
         rf"^Tool execution for {_NAME}[`'\"]? was rejected by the user\b",  # Haystack's human in the loop
         r"^Tool \[([^\s\]]{1,256})\] was not exposed in this turn\b",  # LazyLLM

@@ -147,6 +147,16 @@ def _asked_last(run: RunSpans, requested: Sequence[RequestedCall]) -> list[Reque
     return [one for one in requested if one.model is last and one.is_recorded]
 
 
+def _says_that_it_waits(run: RunSpans) -> bool:
+    """Whether the run's span tells that it waits, or one inside that is of the same run, after which no model was asked:
+    OpenLLMetry has two of an agent of LangChain.
+    """
+    if run.anchor is not None and run.anchor.is_pending:
+        return True
+    waiting = [span.end_ns for span in run.wrappers if span.is_pending]
+    return bool(waiting) and all(model.start_ns < max(waiting) for model in run.models)
+
+
 def _remembers_waiting(run: RunSpans) -> bool:
     """Whether the run's memory was given a call that waits for a human."""
     return any(model.is_pending and model.is_transcript for model in run.models)
@@ -171,7 +181,7 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     those that were asked for last: they wait for a human.
     """
     anchor = run.anchor
-    if anchor is not None and (anchor.is_pending or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
+    if anchor is not None and (_says_that_it_waits(run) or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
         return not goes_on_here(run, known)
     if (
         anchor is not None

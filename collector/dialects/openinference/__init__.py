@@ -135,8 +135,6 @@ def _read_chain(span: Span) -> GenAISpan:
     if agent is not None and agent == span.name:
         genai_span = _read_agent(span)
         genai_span.note(traced_calls="all")
-        if span.scope.name == LANGCHAIN_JS and genai_span.status != "error":
-            genai_span.is_pending = langchain.ends_with_calls(span.attributes.get(semconv.OUTPUT_VALUE))
         return genai_span
     if _AGENT_CHAIN.search(span.name):
         genai_span = _read_context(span)

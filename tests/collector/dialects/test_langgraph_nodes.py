@@ -221,8 +221,13 @@ ENDED = {"content": "Tool call limit reached: run limit exceeded (2/1 calls).", 
 def ended(tracer: str, told: list[dict[str, Any]]) -> dict[str, Any]:
     """Returns the attributes of a run of LangChain's own agent that ended with these results of what was asked for last."""
     calls = [{**CALL, "id": one["tool_call_id"]} for one in told]
-    said = [{"type": "human", "content": "hi"}, {"type": "ai", "content": "", "tool_calls": calls}, *told, ENDED]
-    state, integration = json.dumps({"messages": said}), {"ls_integration": "langchain_create_agent"}
+    return in_state(tracer, {"type": "ai", "content": "", "tool_calls": calls}, *told, ENDED)
+
+
+def in_state(tracer: str, *said: dict[str, Any]) -> dict[str, Any]:
+    """Returns the attributes of a run of LangChain's own agent that ended with these messages after the user's."""
+    state = json.dumps({"messages": [{"type": "human", "content": "hi"}, *said]})
+    integration = {"ls_integration": "langchain_create_agent"}
     return {
         "openinference": {"metadata": json.dumps(integration), "output.value": state},
         "openllmetry": {
@@ -259,3 +264,37 @@ def test_a_call_beyond_a_limit_of_langchains_agents_did_not_run_though_no_model_
     run = run_of(graph, made, span(MODEL, 2, 1, 10, 5, attributes=attributes))
     assert called(run) == ["pay", "(pay)"]
     assert ("uncertain_execution" in doubts(run)) is is_open
+
+
+GATED = {**CALL, "id": "call_2"}
+"""Of the answer that asks for it and for another, which runs before a human is asked about this one (`per_call`)."""
+
+
+@pytest.mark.parametrize("tracer", TRACERS)
+@pytest.mark.parametrize(("told", "waits"), [([], True), (["call_1"], True), (["call_1", "call_2"], False)])
+def test_a_run_of_langchains_agents_waits_for_a_human_if_its_state_lacks_results(
+    tracer: str, told: list[str], *, waits: bool
+) -> None:
+    """`HumanInTheLoopMiddleware`: the state with which the run ended is all that tells, and no result is in it by then."""
+    asking = {"content": "", "type": "ai", "tool_calls": [CALL, GATED], "invalid_tool_calls": []}
+    results = [{**TOLD, "tool_call_id": call_id} for call_id in told]
+    attributes = {**root(tracer).attributes, **in_state(tracer, asking, *results)}
+    graph = span("shop", 1, lasting=90, attributes=attributes, scope="openinference.instrumentation.langchain")
+    made = [tool_span("pay", {"amount": 5}, 3 + n, 1, at=20 + n, call_id=one) for n, one in enumerate(told)]
+    run = run_of(graph, span(MODEL, 2, 1, 10, 5, attributes=asked(tracer, "model", "langchain_chat_model")), *made)
+    assert ("other_traces" in doubts(run)) is waits
+
+
+@pytest.mark.parametrize(("lasting", "waits"), [(90, True), (8, False)])
+def test_a_run_waits_if_the_second_of_its_spans_tells(lasting: int, *, waits: bool) -> None:
+    """OpenLLMetry 0.62: `invoke_agent` around the workflow, which alone holds the state. A model may be asked after that."""
+    asking = {"content": "", "type": "ai", "tool_calls": [CALL], "invalid_tool_calls": []}
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop"}
+    inner = {**attributes, **root("openllmetry").attributes, **in_state("openllmetry", asking)}
+    inner["traceloop.association.properties.lc_agent_name"] = "shop"
+    run = run_of(
+        span("invoke_agent shop", 1, lasting=95, attributes=attributes),
+        span("shop.workflow", 2, 1, 1, lasting, attributes=inner),
+        span(MODEL, 3, 2, 10, 5, attributes=asked("openllmetry", "model", "langchain_chat_model")),
+    )
+    assert ("other_traces" in doubts(run)) is waits

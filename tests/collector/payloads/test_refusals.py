@@ -42,6 +42,8 @@ from tests.operations import within
         "[Delegation Rejected] not allowed",
         "Tool call limit exceeded. Do not call 'drop_all' again.",
         "Tool call limit exceeded. Do not make additional tool calls.",
+        "Execution stopped before this tool call could run because another tool call in the same batch exceeded the limit.",
+        "The tool call `drop_all` was blocked because it was classified as risky (probability: 0.90).",
         "Tool call limit reached. Tool call drop_all not executed. Don't try to execute it again.",
         "This tool call requires confirmation, please approve or reject.",
         'refused: tool "drop_all" not registered',
