@@ -32,7 +32,9 @@ _SENTRY_TOOLS: Final = "gen_ai.request.available_tools"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _NODE: Final = "metadata.langgraph_node"
 """The node in which a span began. langchain-azure-ai 1.2 (`enable_auto_tracing`) has every node of a graph as an agent."""
+_LANGCHAIN: Final = "opentelemetry.instrumentation.genai.langchain"
 _AGENT_FRAMEWORK: Final = "agent_framework"
+"""Middleware of its agents, and of LangChain's, may answer in place of a tool, which leaves no span then."""
 _AWAITED: Final = re.compile(
     r'"type": "function_approval_request", "function_call": \{"type": "function_call", "call_id": "([^"]{1,256})"'
 )
@@ -112,7 +114,8 @@ def _read_agent(span: Span) -> GenAISpan:
             _read_question(genai_span)
     elif genai_span.scope == _AGENT_FRAMEWORK:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
-        # Middleware may answer in place of a tool, which leaves no span then.
+        genai_span.note(outcome="hooked")
+    elif genai_span.scope == _LANGCHAIN:
         genai_span.note(outcome="hooked")
     elif genai_span.scope in microsoft.SCOPES:
         microsoft.read_agent(genai_span, span)

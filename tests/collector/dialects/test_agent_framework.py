@@ -149,12 +149,13 @@ def test_without_content_a_call_beyond_the_limit_of_its_function_may_not_have_ru
     assert [(doubt.name, doubt.calls) for doubt in run.trajectory.doubts] == [("uncertain_execution", (1,))]
 
 
-def test_middleware_may_have_answered_in_place_of_a_tool() -> None:
-    """agent-framework 1.23: a call leaves a span, but for one that middleware did not let through to the tool."""
+@pytest.mark.parametrize("scope", [SCOPE, "opentelemetry.instrumentation.genai.langchain"])
+def test_middleware_may_have_answered_in_place_of_a_tool(scope: str) -> None:
+    """agent-framework 1.23, langchain 1.5: a call leaves a span, but for one that middleware did not let through to the tool."""
     request = {"role": "assistant", "parts": [call("c1", "get", {"city": "Oslo"})]}
     run = run_of(
-        agent_span(number=1, lasting=90, scope=SCOPE),
-        model_span([("c1", "get", {"city": "Oslo"})], 2, 1, at=10, scope=SCOPE, input_messages=[user("go")]),
-        model_span((), 3, 1, at=30, scope=SCOPE, input_messages=[user("go"), request, result("c1", "blocked")]),
+        agent_span(number=1, lasting=90, scope=scope),
+        model_span([("c1", "get", {"city": "Oslo"})], 2, 1, at=10, scope=scope, input_messages=[user("go")]),
+        model_span((), 3, 1, at=30, scope=scope, input_messages=[user("go"), request, result("c1", "blocked")]),
     )
     assert "uncertain_execution" in doubts(run)
