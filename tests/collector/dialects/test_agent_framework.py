@@ -151,7 +151,7 @@ def test_without_content_a_call_beyond_the_limit_of_its_function_may_not_have_ru
 
 @pytest.mark.parametrize("scope", [SCOPE, "opentelemetry.instrumentation.genai.langchain"])
 def test_middleware_may_have_answered_in_place_of_a_tool(scope: str) -> None:
-    """agent-framework 1.23, langchain 1.5: a call leaves a span, but for one that middleware did not let through to the tool."""
+    """agent-framework 1.23, langchain 1.5: a call leaves a span, unless middleware did not let it through."""
     request = {"role": "assistant", "parts": [call("c1", "get", {"city": "Oslo"})]}
     run = run_of(
         agent_span(number=1, lasting=90, scope=scope),
