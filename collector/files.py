@@ -43,6 +43,11 @@ def walk(top: Path, *, hidden: bool) -> Iterator[list[Path]]:
         waiting += [item for item in reversed(items) if item.is_dir()]
 
 
+def is_full(error: OSError) -> bool:
+    """Whether it was raised because a disk is full, or what the user may take of it is taken."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def _content(file: BinaryIO, max_bytes: int) -> bytes:
     # Not by the size it says it has: a file may grow while it is read, and a pipe has none.
     content = file.read(max_bytes + 1)

@@ -25,8 +25,8 @@ QUEUE = 'rightcall_exporter_queue_size{exporter="otlp"}'
 REFUSED = 'rightcall_receiver_refused_spans_total{reason="overload",receiver="otlp",transport="grpc"}'
 
 
-def python_with_disk(disk: Path, mib: int) -> Path:
-    """Returns a Python that has a disk of so many MiB mounted at ``disk``, which nobody else sees."""
+def python_with_disk(disk: Path, mib: int, then: str = "true") -> Path:
+    """Returns a Python that has a disk of so many MiB mounted at ``disk``, which nobody else sees; ``then`` uses it first."""
     disk.mkdir()
     enter = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
     mount = shlex.join(["mount", "-t", "tmpfs", "-o", f"size={mib}m", "none", str(disk)])
@@ -37,7 +37,7 @@ def python_with_disk(disk: Path, mib: int) -> Path:
     except subprocess.CalledProcessError as error:
         pytest.skip(f"no disk can be mounted here: {error.stderr.decode().strip()}")
     python = disk.with_name("python")
-    command = shlex.join([*enter, f'{mount} && exec "$0" "$@"', sys.executable])
+    command = shlex.join([*enter, f'{mount} && {then} && exec "$0" "$@"', sys.executable])
     python.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     python.chmod(0o755)
     return python
@@ -69,3 +69,35 @@ def test_a_spool_that_fills_its_disk_refuses_while_there_is_room_to_drain_and_dr
         assert "is full but for" in process.log
         assert "cannot be written" not in process.log
         assert process.metric(REFUSED) == told.count(grpc.StatusCode.RESOURCE_EXHAUSTED)
+
+
+def test_where_others_have_filled_the_disk_it_starts_refuses_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    fill = f"! cat /dev/zero 2> {shlex.quote(str(tmp_path / 'full'))} > {shlex.quote(str(disk / 'others'))}"
+    with OtlpSink() as sink, ThreadPoolExecutor(1) as pool:
+        process = CollectorProcess(
+            RULES,
+            {"endpoint": sink.endpoint, "tls": {"insecure": True}},
+            python=python_with_disk(disk, 8, fill),
+            spool={"path": str(disk / "spool")},
+        )
+        starting = pool.submit(process.start)
+        try:
+            wait_for(lambda: starting.done() or (is_alive(process) and "cannot be written" in process.log))
+            assert send(process, data.span(1, parent=1 << 40)) is grpc.StatusCode.UNAVAILABLE
+            assert "database or disk is full" in process.log
+            Path(f"/proc/{process.pid}/root{disk}/others").unlink()
+            starting.result()
+            assert send(process, data.span(1, parent=1 << 40)) is grpc.StatusCode.OK
+            wait_for(lambda: len(sink.spans()) == 1)
+            assert process.stop() == 0
+            assert "lost" not in process.log
+        finally:
+            process.close()
+
+
+def is_alive(process: CollectorProcess) -> bool:
+    try:
+        return process.get("/livez", process.admin) == "ok\n"
+    except OSError:
+        return False

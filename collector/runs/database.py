@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from collector.errors import ConfigError, RightcallError
+from collector.files import is_full
 from collector.runs.rows import Row
 from collector.runs.tables import (
     ADD_COUNT,
@@ -101,6 +102,8 @@ class RunsDatabase:
                 self._remove()
                 self._opened = self._connect()
         except (OSError, sqlite3.Error) as error:
+            if isinstance(error, OSError) and is_full(error):
+                raise sqlite3.OperationalError(str(error)) from None
             if isinstance(error, sqlite3.Error) and _code_of(error) in _PASSING:
                 raise
             raise ConfigError(

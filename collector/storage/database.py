@@ -15,7 +15,7 @@ APPLICATION_ID: Final = 0x72676874
 PAGE = 16 << 10
 """Bytes; measured against 4 and 64 KiB: the cheapest for rows of one to a hundred kilobytes."""
 _WAL_BYTES: Final = 4 << 20  # at which the log is copied to the main file: by one transaction, which others wait for
-_NOT_A_DATABASE, _CORRUPT = 26, 11  # SQLITE_NOTADB, SQLITE_CORRUPT
+_NOT_A_DATABASE, _CORRUPT, _FULL = 26, 11, 13  # SQLITE_NOTADB, SQLITE_CORRUPT, SQLITE_FULL
 
 
 def connect(path: Path, *, fsync: bool) -> sqlite3.Connection:
@@ -87,8 +87,17 @@ def is_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
     """Whether what is in the file is of no use. Where the disk is full, or another process holds it, the file is whole."""
     if isinstance(error, UnicodeDecodeError):  # SQLite quotes what is damaged in its message
         return True
-    # Extended codes have the primary one in their lowest byte.
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (_NOT_A_DATABASE, _CORRUPT)
+    return _code_of(error) in (_NOT_A_DATABASE, _CORRUPT)
+
+
+def is_full(error: Exception) -> bool:
+    """Whether the disk of the file is full."""
+    return _code_of(error) == _FULL
+
+
+def _code_of(error: Exception) -> int:
+    """Returns the primary code; extended ones have it in their lowest byte."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def damage_error(what: str) -> sqlite3.DatabaseError:

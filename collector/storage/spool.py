@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from collector.errors import ConfigError, RefusedError, UnavailableError
 from collector.storage.compression import compress, decompress
+from collector.storage.condition import tell_condition
 from collector.storage.large_requests import LargeRequests
 from collector.storage.rows import Change
 from collector.storage.spool_file import SpoolFile
@@ -75,30 +76,23 @@ class Spool:
         self._writer = asyncio.create_task(self._write())
 
     async def check(self) -> None:
-        """Look for damage; what is lost by it is logged. Raises ConfigError where the file cannot be read."""
+        """Look for damage; what is lost by it is logged. Where the disk has no room for the file, wait until it has.
+
+        Raises ConfigError where it cannot be read.
+        """
+        loop = asyncio.get_running_loop()
+        while not self._file.is_open:
+            try:
+                await loop.run_in_executor(self._worker, self._file.open)
+            except sqlite3.Error as error:
+                self._fail(error)
+                await asyncio.sleep(_RETRY)
         try:
-            await asyncio.get_running_loop().run_in_executor(self._worker, self._file.check)
+            await loop.run_in_executor(self._worker, self._file.check)
         except sqlite3.Error as error:
             raise _unreadable(error) from None
-        damaged, missing = self._file.damaged, self._file.missing
-        if damaged is not None:
-            _log.error(
-                "the spool was damaged: %s; moved to %s and recreated empty; what it held is not delivered: mend it, stop the "
-                "collector and put it back, or delete it", self._file.damage, damaged,
-            )  # fmt: skip
-        if missing:
-            _log.error(
-                "the last %d transactions of the spool are missing, its log was damaged, cut or removed: what was "
-                "acknowledged in them is lost", missing,
-            )  # fmt: skip
-        if damaged is not None or missing:
+        if tell_condition(self._file, self._max_bytes):
             self._failures.inc()
-        if self._file.room < self._max_bytes:
-            _log.warning(
-                "the spool may grow to %d MiB, and its disk has room for %d, beside the %d that delivering takes: requests are "
-                "refused from there on; lower spool.max_size_mib or enlarge the disk",
-                self._max_bytes >> 20, max(0, self._file.room) >> 20, self._file.kept_free >> 20,
-            )  # fmt: skip
 
     async def shutdown(self) -> None:
         """Write what is pending, trying once, and close the file."""
@@ -355,7 +349,8 @@ class Spool:
             except sqlite3.Error as error:
                 self._fail(error)
                 if self._closing:
-                    _log.error("stopped before the last changes to the spool could be written; they are lost")
+                    if change:
+                        _log.error("stopped before the last changes to the spool could be written; they are lost")
                     return False
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._closed(), _RETRY)

@@ -7,6 +7,7 @@ Every function here blocks; ``collector.storage.spool`` calls them on one worker
 
 What can be wrong with the file at start, and what then happens:
     in use by another process, not readable or writable    ConfigError; nothing is changed
+    its disk has no room for an empty one                  it is not open until ``open`` succeeds
     written by another version, or not a spool             ConfigError; nothing is changed
     its pages are damaged                                  moved aside to ``spool.db.damaged`` and recreated empty
     its latest transactions are missing (a damaged log)    counted in ``missing``; the log is copied to ``spool.db-wal.damaged``
@@ -31,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.errors import ConfigError
+from collector.files import is_full
 from collector.storage import database
 from collector.storage.compression import size_of
 from collector.storage.condensing import condense
@@ -67,36 +69,58 @@ class SpoolFile:
     """
 
     def __init__(self, folder: Path, *, fsync: bool = True) -> None:
-        """Open or create it in ``folder``. Raises ConfigError."""
+        """Open or create it in ``folder``, unless the disk is full: then ``open`` is to be tried again. Raises ConfigError."""
         self.path, self._fsync = folder / NAME, fsync
         self.quarantine = Quarantine(folder / "quarantine")
         self.damaged: Path | None = None
         self.damage = ""
-        self.missing = self._commits = self.room = self.kept_free = 0
+        self.missing = self._commits = self._last = self.room = self.kept_free = 0
         self._shared = SharedRows()
         self.rewritten = False
         """Whether it had to be written anew; for the reader to reset."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self.path.touch(0o600)  # it holds what users say to agents
-            self._mark, self._received = Mark(folder / f"{NAME}-commits", "<Q"), Mark(folder / f"{NAME}-received", "<Q")
-            self.attempts = Attempts(folder / f"{NAME}-recovering")
-        except OSError as error:
-            raise ConfigError(
-                f"spool: {self.path} cannot be written: {error.strerror}; name another folder with "
-                "spool: {path: FOLDER}, or do without it with spool: memory"
-            ) from None
-        try:
-            self._connection = self._open()
-        except BaseException:
-            self._close_marks()
-            raise
+        self._opened: sqlite3.Connection | None = None
+        self._identities: dict[Path | str, tuple[int, int] | None] = {}
+        with contextlib.suppress(sqlite3.Error):
+            self.open()
+
+    def open(self) -> None:
+        """Open or create it. Raises ConfigError, and sqlite3.Error where the disk is full, which may pass."""
+        folder = self.path.parent
+        with contextlib.ExitStack() as undo:
+            try:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self.path.touch(0o600)  # it holds what users say to agents
+                self._mark = undo.enter_context(contextlib.closing(Mark(folder / f"{NAME}-commits", "<Q")))
+                self._received = undo.enter_context(contextlib.closing(Mark(folder / f"{NAME}-received", "<Q")))
+                self.attempts = undo.enter_context(contextlib.closing(Attempts(folder / f"{NAME}-recovering")))
+            except OSError as error:
+                if is_full(error):
+                    raise sqlite3.OperationalError(str(error)) from None
+                raise ConfigError(
+                    f"spool: {self.path} cannot be written: {error.strerror}; name another folder with "
+                    "spool: {path: FOLDER}, or do without it with spool: memory"
+                ) from None
+            self._opened = self._sound_or_new()
+            undo.pop_all()
         self._measure()
 
-    def _open(self) -> sqlite3.Connection:
+    @property
+    def is_open(self) -> bool:
+        """Whether there was room for it on its disk; before that nothing but ``open`` and ``close`` is to be called."""
+        return self._opened is not None
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        if self._opened is None:
+            raise sqlite3.OperationalError("there was no room for it yet")
+        return self._opened
+
+    def _sound_or_new(self) -> sqlite3.Connection:
         try:
             return self._connect()
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if database.is_full(error):
+                raise
             if not database.is_damage(error):
                 raise ConfigError(_reason(self.path, error)) from None
             return self._begin_anew(str(error))
@@ -144,7 +168,7 @@ class SpoolFile:
             damage = str(error)
         if damage is not None:
             self._connection.close()
-            self._connection = self._begin_anew(damage)
+            self._opened = self._begin_anew(damage)
         if self.damaged is None:
             self._check_commits()
         self._mark_commits()
@@ -219,7 +243,7 @@ class SpoolFile:
     @property
     def received_until(self) -> int:
         """Until when requests were received, in ns of wall time, as was noted last; 0 if that is unknown."""
-        received = self._received.read()
+        received = self._received.read() if self.is_open else None
         return received[0] if received is not None else 0
 
     def last_id(self) -> int:
@@ -299,11 +323,13 @@ class SpoolFile:
         self._connection.close()  # deletes a log of its name, so not after the new one is open
         copy.replace(self.path)
         _sync(folder)
-        self._connection = self._connect()
+        self._opened = self._connect()
         self._mark.write(self._commits)
 
     def used(self) -> int:
         """Returns the bytes in use; the file itself may be larger, its free pages are reused."""
+        if not self.is_open:
+            return 0
         (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
         (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
         return int(pages - free) * database.PAGE
@@ -315,9 +341,10 @@ class SpoolFile:
 
     def close(self) -> None:
         """Checkpoint the write-ahead log and release the lock."""
-        self.attempts.end()
-        self._connection.close()
-        self._close_marks()
+        if self._opened is not None:
+            self.attempts.end()
+            self._opened.close()
+            self._close_marks()
 
     def _close_marks(self) -> None:
         self._mark.close()
