@@ -160,9 +160,10 @@ class Conversations:
     def leave(self, run: ConversationRun, now: float) -> list[tuple[Conversation, bytes]]:
         """Take a run that is to be added, and its parts, out of other conversations. Returns from which, and its anchor there.
 
-        One that has its verdict opens for a further revision. One that is left with no run is not remembered any more.
+        One that has its verdict opens for a further revision. One that is left with no run is not remembered any more. Where
+        the run begins its conversation, which has no room for it, the one that began last leaves that.
         """
-        left = []
+        left = self._make_room(run, now)
         for anchor in run.anchors:
             key = self._keys.get(anchor)
             if key is None or key == run.key:
@@ -175,6 +176,18 @@ class Conversations:
                 self._drop(conversation)
             left.append((conversation, anchor))
         return left
+
+    def _make_room(self, run: ConversationRun, now: float) -> list[tuple[Conversation, bytes]]:
+        known = self._open.get(run.key) or self._over.get(run.key)
+        others = [] if known is None else [other for anchor, other in known.runs.items() if anchor not in run.anchors]
+        # The first selects the rule: without it another rule would judge.
+        if len(others) < self._config.max_runs or any(other.start_ns <= run.start_ns for other in others):
+            return []
+        last = max(others, key=lambda other: other.start_ns)
+        conversation = self._reopen(run.key, now)
+        conversation.truncated = True
+        self._take_out(conversation, last.anchor)
+        return [(conversation, last.anchor)]
 
     def due(self, now: float) -> Iterator[tuple[Conversation, str]]:
         """Yield the conversations that are over, and why. For each call ``close`` or ``postpone``."""

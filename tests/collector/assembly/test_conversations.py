@@ -149,6 +149,23 @@ def test_runs_beyond_a_limit_stay_out_and_make_it_incomplete(limit: dict[str, in
     assert (len(conversation.runs), conversation.complete(release)) == (2, False)
 
 
+@pytest.mark.parametrize("is_over", [False, True])
+def test_where_the_first_run_comes_late_the_last_makes_room_for_it(is_over: bool) -> None:
+    table = conversations(max_runs=2)
+    for number, at in [(1, 20), (2, 30), (3, 40)]:
+        table.add(run(number, at=at), 0)
+    if is_over:
+        close_due(table, 10)
+    assert table.leave(run(4, at=20), 11) == [], "it is not the first"
+    first = run(5, at=10, calls=2)
+    ((conversation, anchor),) = table.leave(first, 11)
+    assert (anchor, table.add(first, 11)[1]) == (run(2).anchor, Added.STORED)
+    assert (list(conversation.runs), conversation.calls) == ([run(1).anchor, first.anchor], 3)
+    assert (conversation.truncated, conversation.revision, conversation.is_over) == (True, int(is_over), False)
+    assert table.used_bytes == conversation.size
+    assert len(table.leave(run(6, key(2), at=5), 12)) == 0, "another conversation has room"
+
+
 @pytest.mark.parametrize(
     ("begins", "expected"),
     [

@@ -33,8 +33,9 @@ def key(number: int = 1) -> ConversationKey:
     return ConversationKey(None, "shop", f"c-{number}")
 
 
-def run(number: int, of: ConversationKey, calls: int = 1) -> ConversationRun:
-    return restore(write(of, run_of(*"abc"[:calls], span_id=span_id(number)), b"", complete=True, reading=""))
+def run(number: int, of: ConversationKey, calls: int = 1, at: float = 0) -> ConversationRun:
+    made = run_of(*"abc"[:calls], span_id=span_id(number), start_ns=int(at * 1e9))
+    return restore(write(of, made, b"", complete=True, reading=""))
 
 
 class Journaled:
@@ -67,8 +68,9 @@ class Journaled:
         )
         assert not any(recovery.run())
 
-    def add(self, number: int, now: float, of: ConversationKey | None = None, calls: int = 1) -> None:
-        added = run(number, of or key(), calls)
+    def add(self, number: int, now: float, of: ConversationKey | None = None, calls: int = 1, at: float = 0) -> None:
+        added = run(number, of or key(), calls, at)
+        self._journal.conversations.remove_runs(self.table.leave(added, now))
         self._journal.conversations.add_run(*self._add(added, now))
 
     def _add(self, added: ConversationRun, now: float) -> tuple[Conversation, ConversationRun, Any]:
@@ -136,6 +138,22 @@ def test_one_reopened_is_open_after_a_restart_and_one_truncated_is_incomplete(
     life.restart(100)
     ((conversation, release),) = life.close_due(110)
     assert (conversation.revision, conversation.complete(release)) == (2, False)
+
+
+@pytest.mark.parametrize("max_runs", [1, 2])
+def test_a_run_that_made_room_for_the_first_is_gone_after_a_restart(
+    journaled: Callable[..., Journaled], max_runs: int
+) -> None:
+    life = journaled(max_runs=max_runs)
+    for number in range(max_runs):
+        life.add(number + 1, 0, at=number + 20)
+    life.close_due(10)
+    life.add(5, 11, at=10)
+    life.restart(100)
+    ((conversation, release),) = life.close_due(110)
+    kept = [run(number, key()).anchor for number in range(1, max_runs)]
+    assert (list(conversation.runs), conversation.revision) == ([*kept, run(5, key()).anchor], 2)
+    assert not conversation.complete(release)
 
 
 def test_one_whose_only_run_was_collected_again_keeps_its_revision(journaled: Callable[..., Journaled]) -> None:
