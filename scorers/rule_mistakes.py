@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
 
 from scorers.conformance.expectation import compile_expectation
 from scorers.rule_set import RuleSet
 from scorers.rule_tests import build_trajectory
-from scorers.rules.globs import is_prefix
 from scorers.rules.matchers import Ignore, Name, Present
 from scorers.rules.model import (
     CONSTRAINTS_OF_TWO,
@@ -23,7 +24,7 @@ from scorers.rules.model import (
     Times,
     Tool,
 )
-from scorers.rules.names import beginning_of, compile_name, format_name, is_exact
+from scorers.rules.names import beginning_of, compile_name, format_name, is_exact, part_of
 from scorers.rules.selection import MATCH_KEYS, RuleContext
 from scorers.wording import is_misspelt, quantity
 
@@ -31,9 +32,10 @@ from scorers.wording import is_misspelt, quantity
 def hiding(rule: Rule, rules: RuleSet) -> Rule | None:
     """Returns a rule that is selected for every run which this one matches; None if none is known."""
     names = _names(rule.match)
-    # What each text that the rule matches begins with: a rule that matches all of these matches that, too.
+    # What each text that the rule matches begins with or contains: a rule that matches all of these matches that, too.
     texts = {
-        key: name if isinstance(name, str) and is_exact(name) else beginning_of(name) for key, name in names.items()
+        key: name if isinstance(name, str) and is_exact(name) else beginning_of(name) + part_of(name)
+        for key, name in names.items()
     }
     known = {key: texts.get((False, key)) for key in MATCH_KEYS}
     context = RuleContext(
@@ -63,7 +65,23 @@ def _is_wider(name: Name, other: Name) -> bool:
         return True
     if isinstance(other, str) and is_exact(other):
         return compile_name(name)(other)
-    return isinstance(name, str) and is_prefix(name) and beginning_of(other).startswith(name[:-1])
+    test = compile_name(name)
+    return (_holds_of_longer(name) and test(beginning_of(other))) or (_holds_of_parts(name) and test(part_of(other)))
+
+
+def _holds_of_longer(name: Name) -> bool:
+    """Whether every text that begins with one that the name matches is matched, too."""
+    return name.endswith("*") if isinstance(name, str) else _END.search(name.regex) is None
+
+
+def _holds_of_parts(name: Name) -> bool:
+    """Whether every text that contains one that the name matches is matched, too."""
+    is_anchored = not name.startswith("*") if isinstance(name, str) else _BEGINNING.search(name.regex) is not None
+    return not is_anchored and _holds_of_longer(name)
+
+
+_BEGINNING: Final = re.compile(r"\^|\\A")
+_END: Final = re.compile(r"\$|\\[zZbB]")  # also the edge of a word, which depends on what follows
 
 
 def never_kept(rule: Rule) -> Iterator[str]:

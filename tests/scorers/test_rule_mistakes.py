@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,9 @@ from scorers import load_rules
 from scorers.rule_mistakes import hiding
 from scorers.rules.selection import RuleContext
 
-NAMES = st.sampled_from(["a", "ab", "abc", "a*", "ab*", "*", "*b", "a?", "a[b]c", {"regex": "^ab"}, {"regex": "b"}])
+GLOBS = ["a", "ab", "abc", "a*", "ab*", "*", "*b", "*b*", "a?", "a[b]c", "[a-c]*"]
+REGEXES = ["^ab", "b", "^a(b|c)", "b$", "^ab?\\b", "[ab]", "^(a|c)", "ab?c", "a(?m)b$", "."]
+NAMES = st.sampled_from([*GLOBS, *({"regex": regex} for regex in REGEXES)])
 MATCHES = st.fixed_dictionaries(
     {}, optional={"route": NAMES, "agent": NAMES, "attributes": st.dictionaries(st.sampled_from(["x", "y"]), NAMES)}
 )
@@ -33,3 +36,24 @@ def test_no_run_is_scored_by_a_rule_that_another_before_it_hides(
     names = [rule.rule.name for rule in rules.rules]
     if selected is not None and (hidden_by := hiding(selected.rule, rules)) is not None:
         assert names.index(hidden_by.name) > names.index(selected.rule.name)
+
+
+@pytest.mark.parametrize(
+    ("wider", "narrower"),
+    [
+        ("/api/*", "/api/v1/*"),
+        ({"regex": "^/api/"}, "/api/v1/*"),
+        ({"regex": "^/(api|app)/"}, {"regex": "^/api/v[12]/"}),
+        ({"regex": "orders"}, "*/orders/*"),
+        ({"regex": "order"}, {"regex": "orders?/"}),
+        ("*orders*", {"regex": "^/api/.*/orders$"}),
+        ("/[a-z]*", "/api/*"),
+    ],
+)
+def test_a_rule_behind_one_that_matches_more_is_never_used(wider: Any, narrower: Any) -> None:
+    rules = load_rules(
+        {"rules": [{"name": "first", "match": {"route": wider}}, {"name": "second", "match": {"route": narrower}}]}
+    )
+    hidden_by = hiding(rules.rules[1].rule, rules)
+    assert hidden_by is not None
+    assert hidden_by.name == "first"
