@@ -27,6 +27,7 @@ import logging
 import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,8 @@ _MAX_ID = 1 << 62  # far beyond any number that was given: a higher one is damag
 _KEPT_FREE = 64 << 20
 """Bytes of the disk that no request may take: to deliver, and to delete what was delivered, is to write."""
 _KEPT_SHARE = 0.25  # of a small disk, that much at most
+_MEASURED = 0.1
+"""Seconds for which the room on the disk is believed, which only others change: to ask is a sixth of a small transaction."""
 
 
 class SpoolFile:
@@ -75,6 +78,7 @@ class SpoolFile:
         self.damaged: Path | None = None
         self.damage = ""
         self.missing = self._commits = self._last = self.room = self.kept_free = 0
+        self._next_measure = 0.0
         self._shared = SharedRows()
         self.rewritten = False
         """Whether it had to be written anew; for the reader to reset."""
@@ -176,6 +180,7 @@ class SpoolFile:
 
     def _measure(self) -> None:
         """Look at how much room its disk has; what it cannot be asked is as it was."""
+        self._next_measure = time.monotonic() + _MEASURED
         with contextlib.suppress(OSError):
             disk = shutil.disk_usage(self.path.parent)
             wal = Path(f"{self.path}-wal")
@@ -259,7 +264,8 @@ class SpoolFile:
         if change:
             self._commit(change)
         condense(self._connection, self._shared)
-        self._measure()
+        if time.monotonic() >= self._next_measure:
+            self._measure()
         if change.received_ns:
             with contextlib.suppress(OSError):
                 self._received.write(change.received_ns)
