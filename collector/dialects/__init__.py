@@ -134,6 +134,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
 )
 
 _BY_SCOPE: Final = {scope: dialect for dialect in DIALECTS for scope in dialect.scopes}
+_BY_NAME: Final = {name: dialect for dialect in DIALECTS for name in dialect.span_names}
 _BY_KEY: Final = tuple((key, dialect) for dialect in DIALECTS for key in dialect.keys)
 _OTHER_KEYS: Final = frozenset(key for key, dialect in _BY_KEY if dialect is not otel_genai.DIALECT)
 # Without those of the fallback: words such as `tool` are in the keys of spans that are about something else.
@@ -189,6 +190,8 @@ def read_span(span: Span) -> GenAISpan | None:
     """
     attributes = span.attributes
     genai_span = otel_genai.read_span(span) if _is_conventional(span) else _read_mixed(span)
+    if genai_span is None and span.name in _BY_NAME:
+        genai_span = _BY_NAME[span.name].read_span(span)
     # The fallback looks at keys beyond the selected ones, so it waits until the span is decoded with all of them.
     if genai_span is None and span.is_whole:
         genai_span = generic.read_span(span)

@@ -20,6 +20,7 @@ from collector.payloads.values import name_of
 
 NAME: Final = "haystack"
 
+_LLM_STEP: Final = "haystack.agent.step.llm"
 _TOOL_NAME: Final = "haystack.tool.name"
 _TOOL_ERROR: Final = "haystack.tool.error"
 _TOOL_INPUT: Final = "haystack.agent.step.tool.input"
@@ -84,7 +85,7 @@ def _read_component(span: Span) -> GenAISpan:
 
 _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "haystack.agent.step.tool": _read_tool,
-    "haystack.agent.step.llm": _read_llm_step,
+    _LLM_STEP: _read_llm_step,
     "haystack.agent.run": _read_agent,
     "haystack.component.run": _read_component,
     "haystack.pipeline.run": _read_pipeline,
@@ -93,6 +94,7 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
 
 DIALECT: Final[Dialect] = Dialect(
     name=NAME,
+    span_names=(_LLM_STEP,),  # without content
     keys=(_COMPONENT_TYPE, _TOOL_NAME, _LLM_INPUT, _LLM_OUTPUT, "haystack.agent.max_steps", "haystack.pipeline.metadata"),
     read_span=read_span,
     markers=(b"haystack.",),

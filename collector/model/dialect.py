@@ -14,7 +14,8 @@ from collector.model.span import LogRecord, Span
 class Dialect:
     """One dialect, in one file of ``collector.dialects``.
 
-    A span is in this dialect if it has one of the attributes ``keys`` or one of the instrumentation scopes ``scopes``.
+    A span is in this dialect if it has one of the attributes ``keys`` or one of the instrumentation scopes ``scopes``; or one of
+    the names ``span_names``, if no dialect reads it.
     """
 
     name: str
@@ -22,6 +23,8 @@ class Dialect:
     """Returns None for a span that is in this dialect and not understood."""
     keys: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
+    span_names: tuple[str, ...] = ()
+    """Names of spans that may have no attributes."""
     markers: tuple[bytes, ...] = ()
     """Byte strings, one of which every relevant span of this dialect contains, unless it contains one of ``otel_genai``'s.
     All traffic is searched for each of them, so they are few, and long, which makes the search faster."""

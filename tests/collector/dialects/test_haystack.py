@@ -9,7 +9,7 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from tests.builders import agent_span, called, doubts, read_tool, run_of, runs_of, span
+from tests.builders import agent_span, called, doubts, read_tool, run_of, runs_of, span, steps
 
 USER = {"messages": [{"role": "user", "content": [{"text": "pay it"}]}]}
 REPLY = {
@@ -101,6 +101,23 @@ def test_a_run_of_version_3() -> None:
     assert (outer.agent, outer.user_input, called(outer)) == ("travel", "pay it", ["pay"])
     assert (outer.trajectory.calls[0].id, outer.trajectory.calls[0].arguments) == ("c1", {"n": 1})
     assert (inner.agent, called(inner), inner.parent_span_id) == (None, ["look"], outer.span_id)
+
+
+def test_calls_of_one_answer_of_which_no_content_was_recorded_may_be_in_any_order() -> None:
+    """haystack-ai 3.4, whose tools run in threads: without content, the span of a request has no attributes."""
+    run = run_of(
+        span("haystack.agent.run", 1, lasting=90, attributes={"haystack.agent.max_steps": 100}),
+        span("haystack.agent.step", 2, 1, at=1, lasting=30, attributes={"haystack.agent.step": 0}),
+        span("haystack.agent.step.llm", 3, 2, at=2, lasting=10),
+        *(
+            span("haystack.agent.step.tool", number, 2, number * 5, 1, attributes={"haystack.tool.name": name})
+            for number, name in ((4, "look"), (5, "pay"))
+        ),
+        span("haystack.agent.step", 6, 1, at=40, lasting=30, attributes={"haystack.agent.step": 1}),
+        span("haystack.agent.step.llm", 7, 6, at=41, lasting=10),
+        span("haystack.agent.step.tool", 8, 6, 60, 1, attributes={"haystack.tool.name": "drop"}),
+    )
+    assert (called(run), steps(run), doubts(run)) == (["look", "pay", "drop"], [0, 0, 1], ["uncertain_order"])
 
 
 def test_a_run_of_version_2_takes_calls_from_the_generator() -> None:
