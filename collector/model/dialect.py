@@ -14,8 +14,8 @@ from collector.model.span import LogRecord, Span
 class Dialect:
     """One dialect, in one file of ``collector.dialects``.
 
-    A span is in this dialect if it has one of the attributes ``keys`` or one of the instrumentation scopes ``scopes``; or one of
-    the names ``span_names``, if no dialect reads it.
+    A span is in this dialect if it has one of the attributes ``keys`` or one of the instrumentation scopes ``scopes``, or
+    one of the names ``span_names`` where no dialect reads it.
     """
 
     name: str
