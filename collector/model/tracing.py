@@ -35,13 +35,14 @@ MODEL  guessed  only its answer says that it is a request
 """
 Extent = Literal[
     "", "apart", "resumed", "fresh", "served", "nested", "asks", "starts", "memory", "loop", "part", "turns", "some",
-    "automatic", "around", "unsaid", "step", "inner",
+    "automatic", "around", "unsaid", "step", "inner", "beside",
 ]  # fmt: skip
 """How much of a run, of a call or of requests it covers.
 
 AGENT  apart    the run goes on in other traces; of OTHER likewise, of the runs inside
        resumed  the run waited for a human in an earlier trace, and goes on
        fresh    the run answers no question that an earlier one asked: what its models were told of since the user's is its own
+       beside   what it does while it streams is beside it: it ends when the stream begins
 TOOL   apart    if no model is asked again, the run waits for what comes of it, and goes on in another trace
        served   a server's span begins the trace: whoever called has its own
        nested   an agent that it asks has no span of its own, and is named by those of its models

@@ -161,6 +161,32 @@ def give_to_inner(outer: RunSpans) -> Iterator[list[GenAISpan]]:
         yield from run.executions
 
 
+def take_streamed(agentless: RunSpans, runs: Iterable[RunSpans]) -> None:
+    """Take from ``agentless`` what agents did that stream, and end when that begins: it is beside them.
+
+    Nothing tells whose it is where several of them have one parent.
+    """
+    idle: dict[bytes, list[RunSpans]] = {}
+    for run in runs:
+        if run.anchor is not None and run.is_idle and run.anchor.tracing.extent == "beside":
+            idle.setdefault(run.anchor.parent_span_id, []).append(run)
+    if not idle:
+        return
+    calls, agentless.executions = agentless.executions, []
+    for call in calls:
+        (_streaming(call[0], idle) or agentless).executions.append(call)
+    models, agentless.models = agentless.models, []
+    for model in models:
+        (_streaming(model, idle) or agentless).models.append(model)
+
+
+def _streaming(span: GenAISpan, idle: Mapping[bytes, Sequence[RunSpans]]) -> RunSpans | None:
+    """Returns the agent that streamed beside the span, and began before it."""
+    beside = idle.get(span.parent_span_id, ())
+    anchor = beside[0].anchor if len(beside) == 1 else None
+    return beside[0] if anchor is not None and anchor.start_ns <= span.start_ns else None
+
+
 def reclaim(agentless: RunSpans, runs: Sequence[RunSpans], *, lacks_spans: bool) -> None:
     """Take from ``agentless`` what is a run's: recorded there by another instrumentation, or requested by its models.
 

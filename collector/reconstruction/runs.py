@@ -26,7 +26,14 @@ from collector.reconstruction.duplicate_calls import is_nested_call, merge_repea
 from collector.reconstruction.duplicate_runs import without_repeated_models
 from collector.reconstruction.idle_runs import without_handoffs, without_workflows
 from collector.reconstruction.nested_runs import with_nested_runs
-from collector.reconstruction.ownership import adopt, dispute_served, give_to_inner, reclaim, take_from_callers
+from collector.reconstruction.ownership import (
+    adopt,
+    dispute_served,
+    give_to_inner,
+    reclaim,
+    take_from_callers,
+    take_streamed,
+)
 from collector.reconstruction.tool_names import is_mcp
 from collector.reconstruction.united_runs import united
 
@@ -53,6 +60,7 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry, skew_ns: int) 
     # After runs were united: two recordings of one run would both claim an orphan, and leave its owner in doubt.
     agentless = _adopt(orphans, found, spans, ancestry) if orphans else None
     if found and agentless is not None:
+        take_streamed(agentless, found)
         reclaim(agentless, found, lacks_spans=any(orphans))
         dispute_served(agentless, found, ancestry, skew_ns)
     checkpoint()

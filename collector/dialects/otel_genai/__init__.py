@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from collector.dialects.otel_genai import aws, microsoft, model_request, tool_call
+from collector.dialects.otel_genai import aws, microsoft, model_request, quarkus, tool_call
 from collector.dialects.otel_genai.log_events import read_log
 from collector.dialects.otel_genai.model_request import read_model, read_steps
 from collector.dialects.otel_genai.span_events import event_value
@@ -27,7 +27,6 @@ from collector.payloads.refusals import Refusal
 from collector.payloads.tool_arguments import RECORDS
 from collector.payloads.values import MAX_NAME, find_text, first_name, name_of
 
-_AI_SERVICE: Final = "langchain4j.aiservices."  # Quarkus LangChain4j: followed by class and method, without attributes
 _SENTRY_TOOLS: Final = "gen_ai.request.available_tools"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _NODE: Final = "metadata.langgraph_node"
@@ -85,7 +84,7 @@ def _operation_in_name(span: Span) -> str | None:
     """Returns the operation that begins the span's name, as the conventions have it, if an attribute is of that operation."""
     if span.name.endswith(_DOTTED) and span.scope.name.startswith(_OPENLLMETRY):
         return "chat"
-    if span.name.startswith(_AI_SERVICE):
+    if span.name.startswith(quarkus.AI_SERVICE):
         return "invoke_agent"
     if _ITERATIONS in span.attributes or (
         tool_call.COMPLETION in span.attributes and semconv.TOOL_NAME not in span.attributes
@@ -123,6 +122,8 @@ def _read_agent(span: Span) -> GenAISpan:
         told = span.attributes.get(semconv.OUTPUT_MESSAGES)
         if type(told) is str and f'"{PAUSED[0]}' in told:
             genai_span.note(outcome=outcome_of_pause(told))
+    elif span.name.startswith(quarkus.AI_SERVICE):
+        quarkus.read_service(genai_span, span)
     if genai_span.error_type in _BEYOND_LIMIT:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
@@ -149,8 +150,8 @@ def _interrupting_answer(span: Span) -> object:
 
 
 def _agent_in_name(name: str) -> str:
-    if name.startswith(_AI_SERVICE):
-        return name.removeprefix(_AI_SERVICE).partition(".")[0]
+    if name.startswith(quarkus.AI_SERVICE):
+        return name.removeprefix(quarkus.AI_SERVICE).partition(".")[0]
     return name.removeprefix("invoke_agent").strip()
 
 
@@ -226,7 +227,7 @@ DIALECT: Final[Dialect] = Dialect(
     name=CONVENTIONS,
     keys=(semconv.OPERATION_NAME,),
     read_span=read_span,
-    markers=(b"gen_ai", _AI_SERVICE.encode()),
+    markers=(b"gen_ai", quarkus.AI_SERVICE.encode()),
     attributes=frozenset({
         *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.WORKFLOW_NAME, _NODE,
         _ITERATIONS, _FINISH, aws.STREAM, tool_call.STRANDS_START, semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from collector.dialects.otel_genai import microsoft
+from collector.dialects.otel_genai import microsoft, quarkus
 from collector.dialects.otel_genai.span_events import event_value
 from collector.model import semconv
-from collector.model.from_span import doubt_failure, doubt_start, genai_span_of, set_raised, set_words_of_failure
+from collector.model.from_span import doubt_failure, doubt_start, genai_span_of, set_raised
 from collector.model.genai_span import CONVENTIONS, IGNORED, TOOL, GenAISpan
 from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, is_returned_error, parameters_of
@@ -27,7 +27,7 @@ from collector.payloads.span_names import is_handoff
 from collector.payloads.told_failures import failure_in_message, is_in_place_of_result
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
 from collector.payloads.tool_results import is_denial, is_mcp_failure, response_told, tool_result
-from collector.payloads.values import first_value, known_name_of, name_of, parse_any, parse_json
+from collector.payloads.values import first_value, known_name_of, name_of, parse_any
 from scorers.trajectory import Status
 
 _TOOL_NAME: Final = "tool.name"  # OpenCode
@@ -87,9 +87,6 @@ _UNREFLECTED: Final = re.compile(
     r"No argument provided for a required parameter: parameter #\d+ \S+ of fun (?:[\w.]+\.)?(\w+)\("
 )
 """Kotlin's reflection, which names the function that it did not call."""
-_QUARKUS: Final = "langchain4j.tools."  # Quarkus LangChain4j (1.4), in the names of its spans
-_VOID: Final = "Success"
-"""What it tells the model of a method that returns nothing."""
 _CREW: Final = "gen_ai.crewai.component"
 """LoongSuite (0.9) ends the span of a call well that CrewAI did not let run: what the model was told of it is its result."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
@@ -262,24 +259,10 @@ def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
     elif genai_span.scope == _CHATLAS:
         if span.status_message == _UNKNOWN:
             genai_span.refusal = Refusal(is_sure=semconv.TOOL_DESCRIPTION not in span.attributes)
-    elif span.name.startswith(_QUARKUS):
-        if genai_span.status == "unset":
-            _read_converted(genai_span, span.attributes.get(semconv.TOOL_CALL_RESULT))
+    elif span.name.startswith(quarkus.CALL):
+        quarkus.read_call(genai_span, span)
     elif genai_span.scope == _KOOG or _KOOG_EVENT in span.attributes:
         _read_koog(genai_span, span)
-
-
-def _read_converted(genai_span: GenAISpan, result: object) -> None:
-    """Read the result in Quarkus LangChain4j: JSON whatever a tool returned, and the bare words of what it threw.
-
-    The status never tells, nor does anything where content is not recorded.
-    """
-    if type(result) is not str:
-        genai_span.note(outcome="told")
-    elif result.startswith('"'):
-        genai_span.note(outcome="converted")
-    elif result not in (_VOID, "null") and parse_json(result) is None:
-        set_words_of_failure(genai_span, result)
 
 
 def _read_koog(call: GenAISpan, span: Span) -> None:

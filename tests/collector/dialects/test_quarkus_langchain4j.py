@@ -84,3 +84,90 @@ def test_what_a_tool_threw_is_words_where_results_are_json(
     asking = [request(20 + at, 1, 20 * at - 15, "TOOL_EXECUTION") for at in range(3, 3 + len(results))]
     run = run_of(service("Assistant.chat", 1, lasting=200), *tools, *asking, request(40, 1, 180, "STOP"))
     assert ([call.status for call in run.trajectory.calls], doubts(run)) == (statuses, expected)
+
+
+def thrown(kind: str, words: str, *frames: str) -> list[tuple[str, dict[str, Any]]]:
+    trace = "\n\tat ".join([f"{kind}: {words}", *frames])
+    return [("exception", {"exception.type": kind, "exception.message": words, "exception.stacktrace": trace})]
+
+
+def misfit(arguments: str, method: str) -> list[tuple[str, dict[str, Any]]]:
+    words = (
+        f"params '{arguments}' from request do not map onto the parameters needed by 'shop.Tools_ClientProxy#{method}'"
+    )
+    return thrown("dev.langchain4j.exception.ToolArgumentsException", words)
+
+
+def guarded(guardrail: str, *frames: str) -> list[tuple[str, dict[str, Any]]]:
+    kind = "io.quarkiverse.langchain4j.guardrails.ToolGuardrailException"
+    service = "io.quarkiverse.langchain4j.runtime.tool.guardrails.ToolGuardrailService"
+    return thrown(kind, "stop it", f"{service}.{guardrail}(ToolGuardrailService.java:142)", *frames)
+
+
+WRAPPED = "io.quarkiverse.langchain4j.runtime.tool.ToolSpanWrapper.wrap(ToolSpanWrapper.java:50)"
+
+
+@pytest.mark.parametrize(
+    ("events", "has_content", "executed", "in_doubt"),
+    [
+        (misfit("{}", "bookTrip"), True, False, []),
+        (misfit("{}", "book"), False, False, []),
+        (misfit('{"of": "an inner call"}', "lookup"), True, True, []),  # of an agent inside the tool
+        (misfit("{}", "lookup"), False, True, ["uncertain_execution"]),  # of that, or the tool has another name
+        (guarded("executeInputGuardrails", WRAPPED), True, False, []),
+        (
+            guarded("executeInputGuardrails", WRAPPED, WRAPPED),
+            True,
+            True,
+            ["uncertain_execution"],
+        ),  # perhaps of a call inside
+        (guarded("executeOutputGuardrails", WRAPPED), True, True, []),
+        (thrown("java.lang.NumberFormatException", 'For input string: "abc"'), True, True, []),
+    ],
+)
+def test_what_was_thrown_tells_whether_the_tool_began(
+    events: Any, in_doubt: list[str], *, has_content: bool, executed: bool
+) -> None:
+    call = tool("book", 3, 1, 15, None, events=events)
+    if not has_content:
+        del call.attributes["gen_ai.tool.call.arguments"]
+    run = run_of(service("Assistant.chat", 1), request(2, 1, 0, "TOOL_EXECUTION"), call, request(4, 1, 60, "STOP"))
+    made = run.trajectory.calls[0]
+    assert (made.executed, made.status, doubts(run)) == (executed, "error", in_doubt)
+
+
+def test_a_guardrail_of_the_input_answers_in_place_of_the_tool() -> None:
+    told = ["Input validation failed: not your order", '"Input validation failed: not your order"']
+    calls = [tool("pay", number, 1, 15 * number - 30, result) for number, result in zip((3, 5), told, strict=True)]
+    asking = [request(2, 1, 0, "TOOL_EXECUTION"), request(4, 1, 30, "TOOL_EXECUTION"), request(6, 1, 60, "STOP")]
+    run = run_of(service("Assistant.chat", 1), *asking, *calls)
+    assert ([call.executed for call in run.trajectory.calls], doubts(run)) == ([False, True], [])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The LLM is trying to execute the 'nosuch' tool, but no such tool exists. Most likely, it is a hallucination.",
+        "Something is wrong, exceeded 10 sequential tool executions",
+    ],
+)
+def test_a_run_that_ended_in_place_of_a_call(words: str) -> None:
+    ended = service("Assistant.chat", 1, events=thrown("java.lang.RuntimeException", words))
+    run = run_of(ended, request(2, 1, 0, "TOOL_EXECUTION"))
+    assert (called(run), doubts(run)) == ([], [])
+
+
+def test_what_a_service_does_that_streams_is_beside_it() -> None:
+    web = span("POST /stream", 9, kind=2, scope=SCOPE, lasting=100, attributes={"http.route": "/stream"})
+    streamed = [request(2, 9, 13, "TOOL_EXECUTION"), tool("pay", 3, 9, 20), request(4, 9, 60, "STOP")]
+    run = run_of(web, service("Assistant.stream", 1, 9, at=3, lasting=9), *streamed)
+    assert (run.agent, called(run), doubts(run)) == ("Assistant", ["pay"], [])
+
+
+def test_whose_calls_they_are_is_open_where_two_services_stream_beside_one_another() -> None:
+    web = span("POST /stream", 9, kind=2, scope=SCOPE, lasting=100, attributes={"http.route": "/stream"})
+    streams = [
+        service(f"{name}.stream", number, 9, at=3, lasting=9) for number, name in ((1, "Assistant"), (5, "Policy"))
+    ]
+    runs = runs_of(web, *streams, request(2, 9, 13, "TOOL_EXECUTION"), tool("pay", 3, 9, 20), request(4, 9, 60, "STOP"))
+    assert [(run.agent, called(run)) for run in runs] == [("Assistant", []), ("Policy", []), (None, ["pay"])]
