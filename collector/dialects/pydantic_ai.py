@@ -33,6 +33,8 @@ _FAILED_AT: Final = "pydantic_ai.tool.failure_stage"
 """Of calls that failed before they ran (2.6x): arguments that do not fit, or that their validator refused."""
 _DEFERRED: Final = "pydantic_ai.tool.deferral.name"
 """Why the tool did not answer: it asks for an approval, or another process runs it (2.6x)."""
+_ASKS: Final = "ApprovalRequired"
+"""Whatever comes of that: a call that was approved runs anew, in a span of its own."""
 _CANCELLED: Final = "asyncio.exceptions.CancelledError"
 """What ends the spans of calls beside one that fails and so ends the run. A function in a thread goes on."""
 _RESULT: Final = "final_result"
@@ -63,7 +65,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = name_of(get(semconv.TOOL_NAME))
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS, get(_ARGUMENTS))
-    if get(_FAILED_AT) == "validation":
+    if get(_FAILED_AT) == "validation" or get(_DEFERRED) == _ASKS:
         genai_span.refusal = Refusal()
     genai_span.is_pending = _DEFERRED in span.attributes
     if genai_span.status == "error" and genai_span.refusal is None:  # 1.0: the exception has no words

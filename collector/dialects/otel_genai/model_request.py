@@ -74,10 +74,12 @@ _OF_RESPONSES: Final = "resp_"
 _EMPTY_TEXT: Final = '"parts":[{"type":"text","content":""}]}]'
 _MIRASCOPE: Final = "mirascope.llm"
 """It tells a model the bare words of what a tool raised, and writes them like a result (2.x)."""
+_PYDANTIC_AI, _OFFERED, _UNAPPROVED = "pydantic-ai", "model_request_parameters", '"kind":"unapproved"'
+"""A request that offers a tool which needs an approval (2.6x): a handler may deny it in its own words, and the run goes on."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
-    _API, _STREAMED, _SPRING_TOOLS, _ITERATION, _LANGCHAIN_AGENT,
+    _API, _STREAMED, _SPRING_TOOLS, _ITERATION, _LANGCHAIN_AGENT, _OFFERED,
 )  # fmt: skip
 """What is read of a request beside what all spans have."""
 
@@ -113,6 +115,8 @@ def read_model(span: Span) -> GenAISpan:
         genai_span.note(extent="turns")
     elif _may_lack_calls(genai_span, output, attributes):
         _note_lost_calls(genai_span)
+    if genai_span.scope == _PYDANTIC_AI and _UNAPPROVED in str(attributes.get(_OFFERED)):
+        genai_span.note(outcome="hooked")
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))

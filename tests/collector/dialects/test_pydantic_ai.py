@@ -143,7 +143,7 @@ def test_current_versions_follow_the_conventions() -> None:
     ("more", "expected"),
     [
         ({"pydantic_ai.tool.failure_stage": "validation"}, (["(pay)"], [])),
-        ({"pydantic_ai.tool.deferral.name": "ApprovalRequired"}, (["(pay)"], ["other_traces", "uncertain_execution"])),
+        ({"pydantic_ai.tool.deferral.name": "ApprovalRequired"}, (["(pay)"], ["other_traces"])),
         ({"pydantic_ai.tool.deferral.name": "CallDeferred"}, (["(pay)"], ["other_traces", "uncertain_execution"])),
         ({}, (["pay"], [])),
     ],
@@ -163,6 +163,38 @@ def test_a_call_may_have_ended_before_its_tool_ran(more: dict[str, str], expecte
         ),
     )
     assert (called(run), doubts(run)) == expected
+
+
+def denied_inside(*more: Any, kind: str = "unapproved") -> Any:
+    """Builds a run of 2.68 whose handler of deferred calls denied one in words of its own, and that went on."""
+    offered = {
+        "model_request_parameters": json.dumps({"function_tools": [{"name": "pay", "kind": kind}]}).replace(" ", "")
+    }
+    call = {"type": "tool_call", "id": "c1", "name": "pay"}
+    told = [user("pay"), {"role": "assistant", "parts": [call]}, result("c1", "Keep the money.")]
+    scope = {"scope": "pydantic-ai"}
+    return run_of(
+        pai("invoke_agent travel", 1, attributes={"agent_name": "travel"}, lasting=100),
+        model_span([("c1", "pay", {"order": 7})], 2, 1, at=10, attributes=offered, **scope),
+        *more,
+        model_span((), 3, 1, at=60, attributes=offered, input_messages=told, **scope),
+    )
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("unapproved", ["uncertain_execution"]), ("function", [])])
+def test_a_call_that_needs_an_approval_may_have_been_denied_inside_its_run(kind: str, expected: list[str]) -> None:
+    run = denied_inside(kind=kind)
+    assert (called(run), [doubt for doubt in doubts(run) if doubt == "uncertain_execution"]) == (["pay"], expected)
+
+
+def test_a_call_that_asked_for_an_approval_runs_in_a_span_of_its_own() -> None:
+    attributes = {**NAMED, "gen_ai.tool.call.id": "c1", "tool_arguments": '{"order": 7}'}
+    asked = {**attributes, "pydantic_ai.tool.deferral.name": "ApprovalRequired"}
+    began = pai("execute_tool pay", 4, 1, at=20, attributes=asked)
+    denied = denied_inside(began)
+    assert (called(denied), "uncertain_execution" in doubts(denied)) == (["(pay)"], False)
+    approved = denied_inside(began, pai("execute_tool pay", 5, 1, at=40, attributes=attributes))
+    assert called(approved) == ["(pay)", "pay"]
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("output_tools", []), ("function_tools", ["final_result"])])
