@@ -172,7 +172,7 @@ def denied_inside(*more: Any, kind: str = "unapproved") -> Any:
     }
     call = {"type": "tool_call", "id": "c1", "name": "pay"}
     told = [user("pay"), {"role": "assistant", "parts": [call]}, result("c1", "Keep the money.")]
-    scope = {"scope": "pydantic-ai"}
+    scope: dict[str, Any] = {"scope": "pydantic-ai"}
     return run_of(
         pai("invoke_agent travel", 1, attributes={"agent_name": "travel"}, lasting=100),
         model_span([("c1", "pay", {"order": 7})], 2, 1, at=10, attributes=offered, **scope),
