@@ -32,10 +32,13 @@ _INPUT: Final = "input"
 _OUTPUT: Final = "output"
 _CONVERSATION: Final = "conversation.id"
 _STACK_TRACE: Final = "exception.stacktrace"
-_WAITS: Final = '"state":"approval-requested"'
-"""In a message that the run's memory is given when a call waits for a human, which ends the run (2.10)."""
-_ANSWER, _QUESTION = '"tool-approval-response"', '"role":"user"'
-"""In what an agent is given: what a human answered to such a call, and what a user says."""
+_WAITS: Final = ('"state":"approval-requested"', '"state":"input-available"')
+"""In a message that the run's memory is given when a call waits for a human, or for the application's client to make it, which
+ends the run (2.10)."""
+_ANSWERS: Final = ('"role":"tool"', '"state":"output-')
+"""In what an agent is given: what came of such a call, in a message of the model or of the user interface."""
+_QUESTION: Final = '"role":"user"'
+"""Likewise: what a user says."""
 _ISSUES: Final = re.compile(r"(?:Output validation failed: )?\[")
 """Begins what Zod says of a result, or a tool of what it read: arguments are checked before a span begins (2.x)."""
 
@@ -72,7 +75,7 @@ def _read_message(span: Span) -> GenAISpan:
     genai_span.note(extent="memory")
     told = span.attributes.get(_INPUT)
     set_input(genai_span, told)
-    genai_span.is_pending = type(told) is str and _WAITS in told
+    genai_span.is_pending = type(told) is str and any(state in told for state in _WAITS)
     return genai_span if genai_span.history is not None or genai_span.is_pending else IGNORED
 
 
@@ -81,11 +84,15 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_CONVERSATION)))
     genai_span.name = first_name(span.attributes, _AGENT_NAMES)
     given = genai_span.user_input
-    is_resumed = type(given) is str and given.rfind(_ANSWER) > given.rfind(_QUESTION)
-    genai_span.note(traced_calls="all", extent="resumed" if is_resumed else "")
+    genai_span.note(traced_calls="all", extent="resumed" if type(given) is str and _ends_with_answer(given) else "")
     if genai_span.status == "error":
         genai_span.refusal = _denial(span) or genai_span.refusal
     return genai_span
+
+
+def _ends_with_answer(given: str) -> bool:
+    """Whether what an agent is given ends with what came of a call, and not with what a user says."""
+    return max(map(given.rfind, _ANSWERS)) > given.rfind(_QUESTION)
 
 
 def _denial(span: Span) -> Refusal | None:

@@ -189,6 +189,7 @@ PAY = {"type": "tool-pay", "toolCallId": "c1", "input": {"order": 7}}
     ("last", "waits"),
     [
         ({"state": "approval-requested", "approval": {"id": "a1"}}, True),
+        ({"state": "input-available"}, True),  # a tool of the application's client
         ({"state": "output-available", "output": "paid"}, False),
     ],
 )
@@ -201,12 +202,15 @@ def test_a_run_whose_memory_tells_of_a_call_that_waits_goes_on_in_another_trace(
     assert (called(run), doubts(run)) == ([] if waits else ["pay"], ["other_traces"] if waits else [])
 
 
+APPROVED = {"role": "tool", "content": [{"type": "tool-approval-response", "approvalId": "a1", "approved": True}]}
+FROM_CLIENT = {"type": "tool-client", "toolCallId": "c0", "state": "output-available", "input": {}, "output": "from it"}
+
+
 @pytest.mark.parametrize("is_asked_more", [False, True])
-def test_a_run_that_is_given_an_approval_began_in_another_trace(*, is_asked_more: bool) -> None:
-    given: list[dict[str, Any]] = [{"role": "user", "content": "pay"}]
-    given.append(
-        {"role": "tool", "content": [{"type": "tool-approval-response", "approvalId": "a1", "approved": True}]}
-    )
+@pytest.mark.parametrize("answer", [APPROVED, {"role": "assistant", "parts": [{"type": "step-start"}, FROM_CLIENT]}])
+def test_a_run_that_is_given_an_answer_began_in_another_trace(answer: dict[str, Any], *, is_asked_more: bool) -> None:
+    """An approval, or what a tool of the application's client returned, in a message of the user interface."""
+    given: list[dict[str, Any]] = [{"role": "user", "content": "pay"}, answer]
     given += [{"role": "user", "content": "and then?"}] if is_asked_more else []
     told = json.dumps(given, separators=(",", ":"))
     answered = remembered(3, {**PAY, "state": "output-available", "output": "paid"})
