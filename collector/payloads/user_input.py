@@ -104,6 +104,16 @@ def is_approval(value: object) -> bool:
     return type(value) is str and '"tool-approval-response"' in value
 
 
+def ends_with_answers(value: object) -> bool:
+    """Whether an agent's input ends with what tools, or a human, answered, as Vercel's AI SDK writes it."""
+    if type(value) is str and '"tool"' not in value:
+        return False
+    given = parse_any(value)
+    messages = given.get("messages") if isinstance(given, Mapping) else given
+    newest = messages[-1] if isinstance(messages, list) and messages else None
+    return isinstance(newest, Mapping) and newest.get("role") == "tool"
+
+
 def is_answered(messages: object) -> bool:
     """Whether a request to a model tells what a human answered in place of a tool that waited, as Genkit writes it."""
     return type(messages) is str and '"interruptResponse":true' in messages

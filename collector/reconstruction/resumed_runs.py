@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from collector.model.genai_span import GenAISpan
 from collector.model.tracing import WAITS
 from collector.payloads.tool_results import may_contain_results
-from collector.payloads.user_input import resumes_run
+from collector.payloads.user_input import ends_with_answers, resumes_run
 from collector.reconstruction.drafts import GATEWAYS, RunSpans, by_start, latest_start
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.requested_calls import RequestedCall
 from collector.reconstruction.waiting_agents import (
     ADK_RUST,
     AGNO,
+    AI_SDK,
     BEGIN_WITH_ANSWERS,
     BEGIN_WITH_CALLS,
     END_WELL,
@@ -21,6 +22,7 @@ from collector.reconstruction.waiting_agents import (
     PYDANTIC_AI,
     TOLD_OF_CALLS,
 )
+from collector.reconstruction.weighing import NOT_TAKEN
 
 
 def is_fresh(anchor: GenAISpan | None) -> bool:
@@ -60,7 +62,9 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
                 and _begins_with_answers_or_call(run, anchor)
                 and not known.has_waiting_before(anchor)
             )
-        if anchor.scope in BEGIN_WITH_CALLS and (_begins_with_call(run, anchor) or _answers_first(run, anchor)):
+        if anchor.scope in BEGIN_WITH_CALLS and (
+            _begins_with_call(run, anchor) or _answers_first(run, anchor) or _goes_on_with_answers(run, anchor)
+        ):
             return not known.has_waiting_before(anchor)
     if anchor is not None and run.parent is None and anchor.tracing.extent == "resumed":
         return not known.has_waiting_before(anchor)
@@ -84,6 +88,13 @@ def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:
         return False
     first = min(run.models, key=by_start)
     return any(anchor.start_ns <= spans[0].start_ns and _precedes(spans[0], first) for spans in run.executions)
+
+
+def _goes_on_with_answers(run: RunSpans, anchor: GenAISpan) -> bool:
+    """Whether an agent of Vercel's AI SDK was given what its client, or a human, answered to calls, and nothing after that."""
+    if anchor.scope not in AI_SDK or min(run.models, key=by_start).user_input is not None:
+        return False
+    return ends_with_answers(anchor.user_input)
 
 
 def _precedes(call: GenAISpan, model: GenAISpan) -> bool:
@@ -162,12 +173,26 @@ def _remembers_waiting(run: RunSpans) -> bool:
     return any(model.is_pending and model.is_transcript for model in run.models)
 
 
+def _may_be_awaited(one: RequestedCall) -> bool:
+    """Whether a human, or the application, may run a call later: neither it, nor the provider, nor the framework, which answers
+    a call that no tool takes, has done so."""
+    return one.execution is None and not one.by_provider and one.fit not in NOT_TAKEN and one.model.finish != "other"
+
+
+def _asked_unseen(run: RunSpans) -> bool:
+    """Whether the last answer asked for calls and was not captured: beside what ran it may have asked for what waits."""
+    last = max(run.models, key=by_start)
+    return last.output is None and last.finish == "tool_calls"
+
+
 def _ends_well_to_wait(run: RunSpans, anchor: GenAISpan, asked: Sequence[RequestedCall], known: KnownCalls) -> bool:
     """Whether a run that ended well waits for calls that its last answer asked for, of which no span shows one."""
+    if anchor.scope in AI_SDK and _asked_unseen(run):
+        return not known.has_later_run(anchor)
     if not asked or all(one.execution for one in asked):
         return False
     if anchor.scope in END_WELL:
-        return not all(one.execution or one.by_provider for one in asked) and not known.has_later_run(anchor)
+        return any(_may_be_awaited(one) for one in asked) and not known.has_later_run(anchor)
     if anchor.dialect == ADK_RUST:
         return not any(one.execution for one in asked)
     # With content the result of its run tells. One whose form is a tool's, which no span shows, is known as such.

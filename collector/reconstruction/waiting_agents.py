@@ -20,9 +20,14 @@ TOLD_OF_CALLS: Final = (
     "microsoft-otel-openai-agents", "microsoft-otel-langchain",
 )  # fmt: skip
 """OpenAI Agents and LangChain for JavaScript: they begin with the calls that a human approved, and models are told of these."""
-BEGIN_WITH_CALLS: Final = ("ai", "gen_ai", "gcp.vertex.agent", "@voltagent/core", *TOLD_OF_CALLS)
+AI_SDK: Final = ("ai", "gen_ai")
+"""Vercel's: 4 to 6, and 7 with LegacyOpenTelemetry; and 7. Their spans hold what an agent began with, results included."""
+BEGIN_WITH_CALLS: Final = ("gcp.vertex.agent", "@voltagent/core", *AI_SDK, *TOLD_OF_CALLS)
 """Likewise Vercel's AI SDK, Google's ADK and VoltAgent. Without content, nothing says so of a run that ends to wait."""
-END_WELL: Final = ("@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents")
-"""OpenAI Agents for JavaScript: a run that ends well with calls that no span shows waits for a human, or hands over."""
+END_WELL: Final = (
+    "@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents", *AI_SDK,
+)  # fmt: skip
+"""OpenAI Agents for JavaScript, and Vercel's AI SDK: a run that ends well with calls that no span shows waits for a human, or
+for the application to make them, or hands over."""
 END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai")
 """The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that."""

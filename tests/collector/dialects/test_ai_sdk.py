@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, doubts, read_tool, run_of, runs_of, span
+from tests.builders import agent_span, called, doubts, model_span, read_tool, run_of, runs_of, span, tool_span
 
 CALLS = json.dumps(
     [
@@ -144,7 +144,7 @@ def test_an_approved_call_that_leaves_no_span_is_one_of_the_run_that_made_it() -
         ),
     )
     assert called(run) == ["pay"]
-    assert doubts(run) == ["unobserved_results"]
+    assert doubts(run) == ["other_traces", "unobserved_results"]
 
 
 def test_so_is_one_that_another_run_of_the_trace_asked_for() -> None:
@@ -190,7 +190,8 @@ def test_so_is_one_whose_sibling_ran_before_the_approval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "expected"), [("stop", ["uncertain_execution", "unobserved_results"]), ("tool-calls", [])]
+    ("reason", "expected"),
+    [("stop", ["uncertain_execution", "unobserved_results"]), ("tool-calls", ["other_traces"])],
 )
 def test_a_call_in_an_answer_that_ended_may_be_one_that_the_provider_ran(reason: str, expected: list[str]) -> None:
     search = json.dumps([{"toolCallId": "ws1", "toolName": "web_search", "input": '{"query": "news"}'}])
@@ -233,7 +234,7 @@ def test_a_call_whose_name_the_application_repaired_is_one_of_the_tool_that_ran(
     ("spans", "expected"),
     [
         ([("c1", "pay", 0.5), ("c2", "look", 35)], ["other_traces"]),
-        ([("c2", "look", 35)], ["unobserved_results"]),  # release 7: an approved call leaves no span
+        ([("c2", "look", 35)], ["other_traces", "unobserved_results"]),  # release 7: an approved call leaves no span
     ],
 )
 def test_what_ran_before_a_human_approved_another_call_is_none_of_the_run_that_goes_on(
@@ -359,3 +360,82 @@ def test_a_durable_agent_ends_the_span_of_a_call_that_failed_well(
         ai("ai.streamText.doStream", 4, 1, 25, 10, attributes={**asked, "ai.response.finishReason": "stop"}),
     )
     assert (called(run), doubts(run)) == (["pay"], expected)
+
+
+USER = {"role": "user", "parts": [{"type": "text", "content": "please do it"}]}
+ASKED = {"type": "tool_call", "id": "call_0001Zq17avxbitf1x", "name": "client", "arguments": {"q": "a"}}
+FROM_CLIENT = {"type": "tool_call_response", "id": "call_0001Zq17avxbitf1x", "response": "from client"}
+ANSWERED = [USER, {"role": "assistant", "parts": [ASKED]}, {"role": "tool", "parts": [FROM_CLIENT]}]
+OFFERED = {"gen_ai.tool.definitions": '[{"type":"function","name":"client","inputSchema":{"type":"object"}}]'}
+
+
+def seventh(number: int, parent: int, at: float, given: list[dict[str, Any]], name: str | None) -> list[Span]:
+    """A run of release 7 whose one answer asks for a call, or for none."""
+    parts = [{"type": "text", "content": "done"}] if name is None else [{**ASKED, "name": name}]
+    said = {"role": "assistant", "parts": parts, "finish_reason": "stop" if name is None else "tool_call"}
+    messages = {
+        "gen_ai.input.messages": json.dumps(given, separators=(",", ":")),
+        "gen_ai.response.finish_reasons": ["stop" if name is None else "tool-calls"],
+        "gen_ai.output.messages": json.dumps([said], separators=(",", ":")),
+    }
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "till"}
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "fake.chat", **OFFERED}
+    return [
+        span("invoke_agent m", number, parent, at, 60, attributes=agent | messages, scope="gen_ai"),
+        span(
+            "step 1", number + 1, number, at + 2, 50, attributes={"gen_ai.operation.name": "agent_step"}, scope="gen_ai"
+        ),
+        span("chat m", number + 2, number + 1, at + 4, 40, attributes=chat | messages, scope="gen_ai"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "expected"),
+    [
+        ([USER], "client", (["(client)"], ["other_traces"])),
+        ([USER], "nosuch", (["(nosuch)"], [])),  # the SDK answers, and the run ends at its limit
+        (ANSWERED, None, ([], ["other_traces"])),
+        ([*ANSWERED, USER], None, ([], [])),
+    ],
+)
+def test_a_run_that_ends_with_a_tool_of_the_client_goes_on_in_another_trace(
+    given: list[dict[str, Any]], name: str | None, expected: tuple[list[str], list[str]]
+) -> None:
+    """Release 7.0.173: nothing tells it from a run that waits for an approval."""
+    run = run_of(*seventh(1, 0, 0, given, name))
+    assert (called(run), doubts(run)) == expected
+
+
+def test_a_run_that_ends_with_a_tool_of_the_client_may_go_on_in_its_trace() -> None:
+    runs = runs_of(
+        span("POST /chat", 1, lasting=200),
+        *seventh(2, 1, 5, [USER], "client"),
+        *seventh(12, 1, 100, ANSWERED, None),
+    )
+    assert [(called(run), doubts(run)) for run in runs] == [(["(client)"], []), ([], [])]
+
+
+def test_before_release_7_the_input_tells_so_in_words_of_its_own() -> None:
+    call = {"toolCallId": "call_0001Zq17avxbitf1x", "toolName": "client"}
+    asked = {"role": "assistant", "content": [{"type": "tool-call", **call, "input": {"q": "a"}}]}
+    output = {"type": "text", "value": "from client"}
+    told = {"role": "tool", "content": [{"type": "tool-result", **call, "output": output}]}
+    prompt = json.dumps({"messages": [{"role": "user", "content": "please do it"}, asked, told]}, separators=(",", ":"))
+    answer = {"ai.response.finishReason": "stop", "ai.response.text": "done"}
+    run = run_of(
+        ai("ai.generateText", 1, lasting=60, attributes={**answer, "ai.prompt": prompt}),
+        ai("ai.generateText.doGenerate", 2, 1, 5, 40, attributes=answer),
+    )
+    assert (called(run), doubts(run)) == ([], ["other_traces"])
+
+
+@pytest.mark.parametrize(("reason", "expected"), [("tool-calls", ["other_traces"]), ("stop", [])])
+def test_without_content_an_answer_may_have_asked_for_one_that_waits_beside_those_that_ran(
+    reason: str, expected: list[str]
+) -> None:
+    asks = model_span((), 2, at=5, scope="gen_ai", attributes={"gen_ai.response.finish_reasons": ["tool-calls"]})
+    last = model_span((), 4, at=40, scope="gen_ai", attributes={"gen_ai.response.finish_reasons": [reason]})
+    found = tool_span("find", None, 3, at=20, call_id="call_0001", scope="gen_ai")
+    sent = tool_span("mail", None, 5, at=60, call_id="call_0002", scope="gen_ai")
+    run = run_of(agent_span(scope="gen_ai"), asks, found, last, *([sent] if reason == "tool-calls" else []))
+    assert doubts(run) == expected

@@ -247,7 +247,7 @@ def test_a_run_of_vercels_sdk_that_waits_for_an_approval_has_called_nothing() ->
         oi("CHAIN", "ai.generateText", 1, lasting=100, attributes=chain, scope="ai"),
         oi("LLM", "ai.generateText.doGenerate", 2, 1, attributes=asked, scope="ai"),
     )
-    assert (run.conversation_id, called(run), doubts(run)) == ("s", ["(pay)"], [])
+    assert (run.conversation_id, called(run), doubts(run)) == ("s", ["(pay)"], ["other_traces"])
 
 
 def test_openai_agents_asks_a_server_of_mcp_for_its_tools_and_calls_none() -> None:

@@ -323,7 +323,7 @@ def test_each_call_of_vercels_sdk_7_that_ran_leaves_a_span() -> None:
     reason = {"gen_ai.response.finish_reasons": ["tool-calls"]}
     asked = model_span([("c1", "ask_user", {"q": "Which?"})], 2, scope="gen_ai", attributes=reason)
     run = run_of(agent_span(scope="gen_ai"), asked)
-    assert (called(run), doubts(run)) == (["(ask_user)"], [])
+    assert (called(run), doubts(run)) == (["(ask_user)"], ["other_traces"])
 
 
 APPROVAL_ASKED: dict[str, Any] = {"type": "tool-approval-request"}
