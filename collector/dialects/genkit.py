@@ -24,6 +24,7 @@ _INPUT: Final = "genkit:input"
 _OUTPUT: Final = "genkit:output"
 _STATE: Final = "genkit:state"
 _INTERRUPT: Final = "genkit:metadata:interrupt"
+_RESUMED: Final = "genkit:metadata:resumed"
 _INTERRUPT_ERRORS: Final = ("ToolInterruptError", "*ai.toolInterruptError")
 """The type of error of an interrupt: in JavaScript of one that tells nothing, such as that of `defineInterrupt`, and in Go."""
 _ZOD: Final = "ZodError"
@@ -78,6 +79,8 @@ def _read_tool(span: Span) -> GenAISpan:
     # It waits for an answer, and is restarted in a span of its own or answered for.
     if _INTERRUPT in span.attributes or genai_span.error_type in _INTERRUPT_ERRORS:
         genai_span.refusal, genai_span.is_pending = Refusal(), True
+    elif _RESUMED in span.attributes:
+        genai_span.note(extent="resumed")
     return genai_span
 
 
@@ -114,7 +117,9 @@ DIALECT: Final[Dialect] = Dialect(
     keys=(_TYPE,),
     read_span=read_span,
     markers=(b"genkit:metadata:subtype",),
-    attributes=frozenset({_SUBTYPE, _NAME, _INPUT, _OUTPUT, _STATE, _INTERRUPT, _SESSION, semconv.ERROR_TYPE}),
+    attributes=frozenset(
+        {_SUBTYPE, _NAME, _INPUT, _OUTPUT, _STATE, _INTERRUPT, _RESUMED, _SESSION, semconv.ERROR_TYPE}
+    ),
     output_attributes=(_OUTPUT,),
     request_attributes=(_INPUT,),
 )

@@ -68,10 +68,21 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
             return not known.has_waiting_before(anchor)
     if anchor is not None and run.parent is None and anchor.tracing.extent == "resumed":
         return not known.has_waiting_before(anchor)
+    if _makes_call_that_waited(run, known):
+        return True
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False
     model = run.models[0]
     return bool(model.tool_results) and model.history is None and model is anchor and not model.parent_span_id
+
+
+def _makes_call_that_waited(run: RunSpans, known: KnownCalls) -> bool:
+    """Whether a call of the run waited for a human before, and no run of the trace shows that it did."""
+    resumed = {spans[0].name for spans in run.executions if spans[0].tracing.extent == "resumed"}
+    if not resumed:
+        return False
+    waited = {spans[0].name for one in (run, *known.runs) for spans in one.executions if spans[0].is_pending}
+    return not resumed <= waited
 
 
 def _begins_with_answers_or_call(run: RunSpans, anchor: GenAISpan) -> bool:

@@ -127,6 +127,38 @@ def test_a_run_that_ends_with_an_interrupt_goes_on_in_another_trace(raised: dict
     assert (called(run), doubts(run)) == (["(get)"], ["other_traces"])
 
 
+def restarted() -> list[Span]:
+    """What goes on when a human has agreed, in Genkit 1.42 for JavaScript: the call, and then a request to the model."""
+    made = {"genkit:metadata:resumed": '{"ok":true}', "genkit:input": '{"sum":5}', "genkit:output": '"paid"'}
+    answer = json.dumps({"message": {"role": "model", "content": [{"text": "done"}]}, "finishReason": "stop"})
+    root = {"genkit:type": "util", "genkit:name": "generate"}
+    return [
+        span("generate", 1, 9, 50, 90, attributes=root),
+        genkit("tool", "pay", 2, 1, 55, 4, attributes={**made, "genkit:state": "success"}),
+        span("generate", 3, 1, 60, 50, attributes=root),
+        genkit("model", "fake/gpt-4o", 4, 3, 65, 20, attributes={"genkit:output": answer}),
+    ]
+
+
+def test_a_run_that_restarts_a_call_goes_on_with_an_earlier_trace() -> None:
+    run = run_of(span("POST /pay", 9, lasting=200), *restarted())
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
+def test_a_run_that_restarts_a_call_of_its_own_is_whole() -> None:
+    call = {"toolRequest": {"name": "pay", "ref": "c1", "input": {"sum": 5}}}
+    asks = {"genkit:output": json.dumps({"message": {"role": "model", "content": [call]}})}
+    waits = {"genkit:metadata:interrupt": '{"why":"sure?"}', "genkit:input": '{"sum":5}', "genkit:state": "error"}
+    run = run_of(
+        genkit("flow", "till", 9, lasting=200),
+        genkit("model", "fake/gpt-4o", 11, 9, 1, 5, attributes=asks),
+        genkit("tool", "pay", 12, 9, 10, 5, attributes=waits, status=2),
+        *restarted(),
+    )
+    assert called(run) == ["(pay)", "pay"]
+    assert "other_traces" not in doubts(run)
+
+
 def test_a_call_is_not_requested_twice_where_the_providers_answer_is_there_as_well() -> None:
     """Genkit for Go: each call has an id of Genkit's in the message, and none in what the provider sent."""
     sent = {"candidates": [{"content": {"parts": [{"functionCall": {"name": "list"}}], "role": "model"}}]}
