@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 import random
 import signal
 import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
@@ -263,6 +265,25 @@ def test_rules_are_reloaded_while_it_runs_and_invalid_ones_rejected(sink: OtlpSi
         wait_for(lambda: "rules reloaded" in collector.log)
         agent_run(EXPORTERS["grpc"](collector), ("lookup_order", "refund_card"))
         wait_for(lambda: 'rule="renamed"' in collector.get("/metrics"))
+
+
+def test_a_sighup_before_it_is_ready_does_not_end_it(sink: OtlpSink) -> None:
+    process = CollectorProcess(RULES, {"endpoint": sink.endpoint, "tls": {"insecure": True}})
+    # A pipe, which it waits for while it starts.
+    config = process.folder / "collector.yaml"
+    text = config.read_text()
+    config.unlink()
+    os.mkfifo(config)
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(process.start)
+        try:
+            with config.open("w") as pipe:  # once it reads
+                process.signal(signal.SIGHUP)
+                pipe.write(text)
+            starting.result()
+            assert process.stop() == 0
+        finally:
+            process.close()
 
 
 def test_sigterm_drains_and_exits_0(sink: OtlpSink) -> None:

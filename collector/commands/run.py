@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ def add(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    # The rules are not read yet, and to start takes seconds: who sends this as they change is not to end the process.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its core logs each malformed header
     import asyncio  # noqa: PLC0415
 

@@ -75,7 +75,7 @@ async def start(service: Service) -> None:
 
 def ignore_signals() -> None:
     """Once all is done a further signal must not change the exit code, as it would as soon as the loop is closed."""
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().remove_signal_handler(number)
         signal.signal(number, signal.SIG_IGN)
 
