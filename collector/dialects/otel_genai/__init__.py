@@ -31,9 +31,12 @@ _SENTRY_TOOLS: Final = "gen_ai.request.available_tools"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _NODE: Final = "metadata.langgraph_node"
 """The node in which a span began. langchain-azure-ai 1.2 (`enable_auto_tracing`) has every node of a graph as an agent."""
-_LANGCHAIN: Final = "opentelemetry.instrumentation.genai.langchain"
 _AGENT_FRAMEWORK: Final = "agent_framework"
-"""Middleware of its agents, and of LangChain's, may answer in place of a tool, which leaves no span then."""
+_HOOKED: Final = (
+    "opentelemetry.instrumentation.genai.langchain", "semantic_kernel.utils.telemetry.agent_diagnostics.decorators",
+    _AGENT_FRAMEWORK,
+)  # fmt: skip
+"""Scopes of agents whose middleware or filters may answer in place of a tool, which leaves no span then."""
 _AWAITED: Final = re.compile(
     r'"type": "function_approval_request", "function_call": \{"type": "function_call", "call_id": "([^"]{1,256})"'
 )
@@ -113,9 +116,6 @@ def _read_agent(span: Span) -> GenAISpan:
             _read_question(genai_span)
     elif genai_span.scope == _AGENT_FRAMEWORK:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
-        genai_span.note(outcome="hooked")
-    elif genai_span.scope == _LANGCHAIN:
-        genai_span.note(outcome="hooked")
     elif genai_span.scope in microsoft.SCOPES:
         microsoft.read_agent(genai_span, span)
     elif genai_span.scope == _AGNO:
@@ -124,6 +124,8 @@ def _read_agent(span: Span) -> GenAISpan:
             genai_span.note(outcome=outcome_of_pause(told))
     elif span.name.startswith(quarkus.AI_SERVICE):
         quarkus.read_service(genai_span, span)
+    if genai_span.scope in _HOOKED:
+        genai_span.note(outcome="hooked")
     if genai_span.error_type in _BEYOND_LIMIT:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span

@@ -149,9 +149,16 @@ def test_without_content_a_call_beyond_the_limit_of_its_function_may_not_have_ru
     assert [(doubt.name, doubt.calls) for doubt in run.trajectory.doubts] == [("uncertain_execution", (1,))]
 
 
-@pytest.mark.parametrize("scope", [SCOPE, "opentelemetry.instrumentation.genai.langchain"])
+@pytest.mark.parametrize(
+    "scope",
+    [
+        SCOPE,
+        "opentelemetry.instrumentation.genai.langchain",
+        "semantic_kernel.utils.telemetry.agent_diagnostics.decorators",
+    ],
+)
 def test_middleware_may_have_answered_in_place_of_a_tool(scope: str) -> None:
-    """agent-framework 1.23, langchain 1.5: a call leaves a span, unless middleware did not let it through."""
+    """agent-framework 1.23, langchain 1.5, semantic-kernel 1.45: a call leaves a span, unless it was not let through."""
     request = {"role": "assistant", "parts": [call("c1", "get", {"city": "Oslo"})]}
     run = run_of(
         agent_span(number=1, lasting=90, scope=scope),
