@@ -112,8 +112,7 @@ def _read_agent(span: Span) -> GenAISpan:
         answer = _interrupting_answer(span)
         genai_span.call_id = None if answer is None else find_text(_INTERRUPT, answer)
         genai_span.is_pending = answer is not None and genai_span.call_id is None
-        if genai_span.scope == _STRANDS_FOR_PYTHON:
-            _read_question(genai_span)
+        _read_question(genai_span)
     elif genai_span.scope == _AGENT_FRAMEWORK:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
     elif genai_span.scope in microsoft.SCOPES:
@@ -135,7 +134,7 @@ def _read_question(agent: GenAISpan) -> None:
     """Note whether an agent of Strands was asked anything: one that goes on when a human has answered was not."""
     if agent.user_input == "[]":  # by the newest conventions
         agent.user_input = None
-    if agent.user_input is not None:
+    if agent.scope == _STRANDS_FOR_PYTHON and agent.user_input is not None:
         agent.note(extent="fresh")
 
 

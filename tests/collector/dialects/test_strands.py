@@ -158,15 +158,20 @@ def test_an_agent_of_strands_for_javascript_that_waits_for_a_human(scope: str, t
     assert (called(run), doubts(run)) == (["(pay)"], ["other_traces"])
 
 
+NOT_ASKED = ("gen_ai.client.inference.operation.details", {"gen_ai.input.messages": "[]"})
+"""What an agent was given that a human answered, by the newest conventions; by the others nothing."""
+
+
 @SCOPES
+@pytest.mark.parametrize("given", [[], [NOT_ASKED]], ids=["nothing", "empty"])
 @pytest.mark.parametrize("ran", [True, False])
-def test_an_agent_of_strands_for_javascript_that_goes_on(scope: str, ran: bool) -> None:
+def test_an_agent_of_strands_for_javascript_that_goes_on(scope: str, ran: bool, given: list[Any]) -> None:
     content = [{"json": {"paid": 1}}] if ran else [{"text": "CONFIRMATION_FAILED: ok?"}]
     told = {"toolUseId": "call_cas1", "status": "success" if ran else "error", "content": content}
     messages = [HI, told_by_strands("assistant", SAID), told_by_strands("tool", {"toolResult": told})]
     paid = tool_span("pay", {"amount": 1}, 2, 1, call_id="call_cas1", attributes={"gen_ai.tool.status": "success"})
     run = run_of(
-        agent_in_javascript(scope, ENDED),
+        agent_in_javascript(scope, *given, ENDED),
         *([in_javascript(paid, scope)] if ran else []),
         model_in_javascript(scope, 20, *messages, answer=[{"text": "x"}]),
     )
