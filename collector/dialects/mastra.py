@@ -21,6 +21,7 @@ from collector.model.span import Span
 from collector.payloads.messages import may_contain_tool_calls
 from collector.payloads.refusals import Refusal, find_refusal, is_refusal
 from collector.payloads.tool_results import ToolResult, is_mcp_failure, tool_result
+from collector.payloads.user_input import goes_on_with_answer
 from collector.payloads.values import first_name, first_value, name_of, parse_any
 
 NAME: Final = "mastra"
@@ -105,7 +106,7 @@ def _read_tool(span: Span, *, is_pending: bool) -> GenAISpan:
     result = first_value(span.attributes, _RESULTS)
     if is_pending:
         genai_span.is_pending = True
-        genai_span.note(outcome="asked")
+        genai_span.note(outcome="asked", extent="apart")
     elif is_mcp_failure(result):
         genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
     elif type(result) is str and is_refusal(result, genai_span.name):  # such a span has status OK
@@ -166,7 +167,7 @@ def _read_agent(span: Span) -> GenAISpan:
     conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     given = first_value(span.attributes, _AGENT_INPUTS)
     genai_span = context_span_of(span, Role.AGENT, NAME, given, conversation_id)
-    genai_span.note(traced_calls="all")
+    genai_span.note(traced_calls="all", extent="resumed" if goes_on_with_answer(given) else "")
     answer = parse_any(given) if type(given) is str and given.startswith(_DECLINED) else None
     if isinstance(answer, Mapping):
         genai_span.tool_results = (ToolResult(name_of(answer.get("toolCallId")), True, Refusal()),)

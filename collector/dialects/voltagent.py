@@ -16,6 +16,7 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal, may_be_blocked
 from collector.payloads.tool_results import is_of_start_hook
+from collector.payloads.user_input import goes_on_with_answer
 from collector.payloads.values import MAX_NAME, first_name, name_of
 
 NAME: Final = "voltagent"
@@ -35,10 +36,6 @@ _STACK_TRACE: Final = "exception.stacktrace"
 _WAITS: Final = ('"state":"approval-requested"', '"state":"input-available"')
 """In a message that the run's memory is given when a call waits for a human, or for the application's client to make it, which
 ends the run (2.10)."""
-_ANSWERS: Final = ('"role":"tool"', '"state":"output-')
-"""In what an agent is given: what came of such a call, in a message of the model or of the user interface."""
-_QUESTION: Final = '"role":"user"'
-"""Likewise: what a user says."""
 _ISSUES: Final = re.compile(r"(?:Output validation failed: )?\[")
 """Begins what Zod says of a result, or a tool of what it read: arguments are checked before a span begins (2.x)."""
 
@@ -83,16 +80,10 @@ def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_CONVERSATION)))
     genai_span.name = first_name(span.attributes, _AGENT_NAMES)
-    given = genai_span.user_input
-    genai_span.note(traced_calls="all", extent="resumed" if type(given) is str and _ends_with_answer(given) else "")
+    genai_span.note(traced_calls="all", extent="resumed" if goes_on_with_answer(genai_span.user_input) else "")
     if genai_span.status == "error":
         genai_span.refusal = _denial(span) or genai_span.refusal
     return genai_span
-
-
-def _ends_with_answer(given: str) -> bool:
-    """Whether what an agent is given ends with what came of a call, and not with what a user says."""
-    return max(map(given.rfind, _ANSWERS)) > given.rfind(_QUESTION)
 
 
 def _denial(span: Span) -> Refusal | None:

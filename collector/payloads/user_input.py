@@ -114,6 +114,16 @@ def ends_with_answers(value: object) -> bool:
     return isinstance(newest, Mapping) and newest.get("role") == "tool"
 
 
+_ANSWERS: Final = ('"role":"tool"', '"state":"output-')
+_QUESTION: Final = '"role":"user"'
+
+
+def goes_on_with_answer(value: object) -> bool:
+    """Whether an agent for JavaScript is given what came of a call, in a message of the model or of the user interface, and no
+    words of a user after that."""
+    return type(value) is str and max(map(value.rfind, _ANSWERS)) > value.rfind(_QUESTION)
+
+
 def is_answered(messages: object) -> bool:
     """Whether a request to a model tells what a human answered in place of a tool that waited, as Genkit writes it."""
     return type(messages) is str and '"interruptResponse":true' in messages

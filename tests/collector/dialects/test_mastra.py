@@ -374,13 +374,35 @@ def test_the_agent_has_no_function_for_a_call_of_its_client(key: str, name: str)
         mastra("model_step", "agent_step a", 2, 1, 5, 30, attributes={key: asked}),
         mastra("client_tool_call", name, 3, 1, 20, 3, status=1),
     ]
-    assert (called(run_of(*spans)), doubts(run_of(*spans))) == (["(gone)"], ["uncertain_execution"])
+    assert (called(run_of(*spans)), doubts(run_of(*spans))) == (["(gone)"], ["other_traces", "uncertain_execution"])
     later = mastra("model_step", "agent_step a", 4, 1, 40, attributes={key: '{"text":"No.","toolCalls":[]}'})
     run = run_of(*spans, later)
     assert [(call.name, call.id, call.arguments, call.executed) for call in run.trajectory.calls] == [
         ("gone", "c1", {"q": 1}, False)
     ]
     assert doubts(run) == []
+
+
+@pytest.mark.parametrize("is_asked_more", [False, True])
+def test_a_run_that_is_given_what_its_client_returned_began_in_another_trace(*, is_asked_more: bool) -> None:
+    """1.71: `clientTools`."""
+    call = {"toolCallId": "call_0001Zqnnc08hg1i2r", "toolName": "client"}
+    given: list[dict[str, Any]] = [
+        {"role": "user", "content": "please do it"},
+        {"role": "assistant", "content": [{"type": "tool-call", **call, "input": {"q": "a"}}]},
+        {
+            "role": "tool",
+            "content": [{"type": "tool-result", **call, "output": {"type": "text", "value": "from client"}}],
+        },
+    ]
+    given += [{"role": "user", "content": "and then?"}] if is_asked_more else []
+    told = json.dumps(given, separators=(",", ":"))
+    step = {"mastra.model_step.output": '{"text":"done","toolCalls":[]}'}
+    run = run_of(
+        mastra("agent_run", "invoke_agent till", 1, lasting=90, attributes={"mastra.agent_run.input": told}),
+        mastra("model_step", "agent_step till", 2, 1, 20, 50, attributes=step),
+    )
+    assert (called(run), doubts(run)) == ([], [] if is_asked_more else ["other_traces"])
 
 
 def test_an_answer_that_broke_off_leaves_open_whether_its_calls_ran() -> None:
