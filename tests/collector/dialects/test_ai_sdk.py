@@ -415,6 +415,24 @@ def test_a_run_that_ends_with_a_tool_of_the_client_may_go_on_in_its_trace() -> N
     assert [(called(run), doubts(run)) for run in runs] == [(["(client)"], []), ([], [])]
 
 
+def test_an_agent_inside_a_tool_ends_with_one_that_nobody_runs() -> None:
+    """A tool without `execute`, taken for its answer: the tool around it has returned."""
+    delegated = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "clerk",
+        "gen_ai.tool.call.id": "call_0001",
+    }
+    runs = runs_of(
+        span("invoke_agent m", 30, 0, 0, 300, scope="gen_ai", attributes={
+            "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "desk",
+        }),
+        span("execute_tool clerk", 31, 30, 4, 200, attributes=delegated, scope="gen_ai"),
+        *seventh(2, 31, 5, [USER], "client"),
+    )  # fmt: skip
+    [clerk] = [run for run in runs if run.agent == "till"]
+    assert (called(clerk), "other_traces" in doubts(clerk)) == (["(client)"], False)
+
+
 def test_before_release_7_the_input_tells_so_in_words_of_its_own() -> None:
     call = {"toolCallId": "call_0001Zq17avxbitf1x", "toolName": "client"}
     asked = {"role": "assistant", "content": [{"type": "tool-call", **call, "input": {"q": "a"}}]}
