@@ -31,6 +31,7 @@ _PARAMETERS: Final = "spring.ai.tool.definition.schema"
 _RESULT: Final = "spring.ai.tool.call.result"
 _CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
 _IS_STREAM: Final = "spring.ai.chat.client.stream"  # of one that streams, calls may be in traces of their own
+_OFFERED: Final = "spring.ai.chat.client.tool.names"
 _UNKNOWN_TOOL: Final = "No ToolCallback found for tool name: "
 _OF_TOOL: Final = ".ToolExecutionException"
 _OF_SERVER: Final = re.compile(
@@ -112,6 +113,7 @@ DIALECT: Final[Dialect] = Dialect(
             _RESULT,
             _CONVERSATION,
             _IS_STREAM,
+            _OFFERED,
             semconv.TOOL_CALL_ID,
             semconv.ERROR_TYPE,
         }

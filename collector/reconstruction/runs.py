@@ -34,6 +34,7 @@ from collector.reconstruction.ownership import (
     take_from_callers,
     take_streamed,
 )
+from collector.reconstruction.parted_runs import doubt_parted
 from collector.reconstruction.tool_names import is_mcp
 from collector.reconstruction.united_runs import united
 
@@ -78,7 +79,10 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry, skew_ns: int) 
         _set_anchor(agentless, spans, ancestry)
         if not _is_called_elsewhere(agentless):
             found.append(agentless)
-    return with_nested_runs(found)
+    runs = with_nested_runs(found)
+    if len(runs) > 1:
+        doubt_parted(runs)
+    return runs
 
 
 def _is_called_elsewhere(agentless: RunSpans) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import called, doubts, model_span, read_tool, run_of, span
+from tests.builders import called, doubts, model_span, read_tool, run_of, runs_of, span
 
 SCOPE = "org.springframework.boot"
 NO_NUMBER = 'Character s is neither a decimal digit number, decimal point, nor "e" notation exponential mark.'
@@ -239,3 +239,25 @@ def test_a_call_whose_arguments_jackson_could_not_parse_did_not_run(told: str, *
     run = run_of(framework("chat_client", "spring_ai chat_client", 2, 0), failed)
     assert called(run) == (["(pay)"] if is_refused else ["pay"])
     assert ("uncertain_execution" in doubts(run)) != is_refused
+
+
+@pytest.mark.parametrize(
+    ("second_offers", "is_shown", "expected"),
+    [
+        ('["pay"]', False, [["unrecorded_calls"], ["unrecorded_calls"]]),
+        ('["pay"]', True, [[], []]),
+        ('["ship"]', False, [["unrecorded_calls"], []]),
+    ],
+)
+def test_clients_that_go_on_with_calls_which_no_span_shows(
+    second_offers: str, expected: list[list[str]], *, is_shown: bool
+) -> None:
+    def client(number: int, at: float, offers: str) -> Span:
+        attributes = {**framework("chat_client", "", 1, 0).attributes, "spring.ai.chat.client.tool.names": offers}
+        return span("spring_ai chat_client", number, 1, at, 40, attributes=attributes, scope=SCOPE, status=1)
+
+    web = span("http post /chat", 1, kind=2, scope=SCOPE, lasting=100)
+    paid = span("tool_call pay", 4, 2, 25, 10, attributes=tool('"paid"').attributes, scope=SCOPE, status=1)
+    first = [client(2, 0, '["pay"]'), request(3, 2, "TOOL_CALLS", 1, 20), *([paid] if is_shown else [])]
+    runs = runs_of(web, *first, client(5, 50, second_offers), request(6, 5, "STOP", 51, 30))
+    assert [doubts(run) for run in runs] == expected
