@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from scorers.conformance.expectation import compile_expectation
+from scorers.quoting import shorten
 from scorers.rule_set import RuleSet
 from scorers.rule_tests import build_trajectory
 from scorers.rules.matchers import Ignore, Name, Present
@@ -123,12 +125,25 @@ def _is_among(tool: Times, forbidden: Iterable[Callable[[str], bool]]) -> bool:
     return isinstance(tool.tool, str) and is_exact(tool.tool) and any(test(tool.tool) for test in forbidden)
 
 
+def unseen(rule: Rule) -> Iterator[str]:
+    """Yield names in which there is a character that nobody sees, such as one that came along from a page."""
+    wanted = [*_names(rule.match).values(), *(tool.tool for tool in _tools(rule)), *_listed(rule)]
+    for text in dict.fromkeys(name if isinstance(name, str) else name.regex for name in wanted):
+        hidden = next((character for character in text if not character.isprintable()), None)
+        if hidden is not None:
+            code = f"U+{ord(hidden):04X}"
+            yield f"{shorten(text)} has a character that nobody sees: {unicodedata.name(hidden, code)} ({code})"
+
+
+def _listed(rule: Rule) -> Iterable[Name]:
+    return (*rule.expect.allow_extra, *rule.expect.forbid) if rule.expect is not None else ()
+
+
 def slips(rule: Rule, tests: Iterable[RuleTest]) -> Iterator[str]:
     """Yield names of tools and arguments that no call in the tests of the rule has, where calls have nearly the same."""
     calls = [call for test in tests for call in build_trajectory(test.calls).calls]
     tools = list(_tools(rule))
-    listed = (*rule.expect.allow_extra, *rule.expect.forbid) if rule.expect is not None else ()
-    names = [name for name in (*(tool.tool for tool in tools), *listed) if isinstance(name, str)]
+    names = [name for name in (*(tool.tool for tool in tools), *_listed(rule)) if isinstance(name, str)]
     for name, near in _misspelt(names, [call.name for call in calls]):
         yield f"no call in its tests is {name}; did you mean {near}?"
     for tool in tools:

@@ -18,7 +18,7 @@ from scorers.conformance.scorer import NAME as DEFAULT_SCORER
 from scorers.plugins import SCORERS as PLUGINS
 from scorers.quoting import shorten
 from scorers.registry import VERSIONS
-from scorers.rule_mistakes import hiding, never_kept, slips
+from scorers.rule_mistakes import hiding, never_kept, slips, unseen
 from scorers.rules.matchers import plugged_matchers
 from scorers.wording import quantity
 
@@ -227,7 +227,7 @@ def _remarks_on(rule: Rule, place: str, tests: Sequence[RuleTest]) -> Iterator[R
         yield Remark(f"{place}: warning: rule {rule.name}: {message}", is_mistake=False)
     for contradiction in never_kept(rule):
         yield Remark(f"{place}: rule {rule.name} is never kept: it {contradiction}", is_mistake=True)
-    for slip in slips(rule, tests) if tests else ():
+    for slip in (*unseen(rule), *(slips(rule, tests) if tests else ())):
         yield Remark(f"{place}: warning: rule {rule.name}: {slip}", is_mistake=False)
 
 

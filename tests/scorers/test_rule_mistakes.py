@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorers import load_rules
-from scorers.rule_mistakes import hiding
+from scorers.rule_mistakes import hiding, unseen
 from scorers.rules.selection import RuleContext
 
 GLOBS = ["a", "ab", "abc", "a*", "ab*", "*", "*b", "*b*", "a?", "a[b]c", "[a-c]*"]
@@ -57,3 +57,21 @@ def test_a_rule_behind_one_that_matches_more_is_never_used(wider: Any, narrower:
     hidden_by = hiding(rules.rules[1].rule, rules)
     assert hidden_by is not None
     assert hidden_by.name == "first"
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"match": {"agent": "h\u00e9lper \U0001f600"}, "expect": {"sequence": ["a b", {"tool": {"regex": "\\s"}}]}}, []),
+        ({"match": {"agent": "helper\u200b"}}, ["ZERO WIDTH SPACE (U+200B)"]),
+        ({"match": {"attributes": {"x": {"regex": "^a\u00a0"}}}}, ["NO-BREAK SPACE (U+00A0)"]),
+        ({"expect": {"sequence": ["a\n", {"optional": "a\n"}]}}, ["U+000A (U+000A)"]),
+        ({"expect": {"sequence": ["a"], "forbid": ["delete_*\u202e"], "allow_extra": ["\ufeffb"]}},
+         ["ZERO WIDTH NO-BREAK SPACE (U+FEFF)", "RIGHT-TO-LEFT OVERRIDE (U+202E)"]),
+        ({"constraints": [{"absence": "a\u00ad"}]}, ["SOFT HYPHEN (U+00AD)"]),
+    ],
+)  # fmt: skip
+def test_names_with_characters_that_nobody_sees(rule: dict[str, Any], said: list[str]) -> None:
+    (compiled,) = load_rules({"rules": [{"name": "r", "match": {}, **rule}]}).rules
+    found = list(unseen(compiled.rule))
+    assert [text.partition(" nobody sees: ")[2] for text in found] == said
