@@ -49,6 +49,7 @@ from collector.reconstruction.unseen_agents import (
     doubt_of_other_names,
     doubt_unasked,
 )
+from collector.reconstruction.waiting_agents import WITHOUT_REQUESTS
 
 
 def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
@@ -63,8 +64,10 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     if models:
         models, run.turns_are_ordered = in_causal_order(models)
         calls, requested = _with_requests(run, known, calls, models)
+    else:
+        _doubt_without_results(calls, run, known)
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
-    elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is AGENT:
+    if not models and run.anchor is not None and run.anchor.output is not None and run.anchor.role is AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)
     if any(call.name in CLASSES for call in calls):  # no request tells the name of the tool
         calls = [call for call in calls if call.name not in CLASSES]
@@ -292,6 +295,18 @@ def _doubt_pending(
             call.executed = False
             call.doubt_execution("its span holds no result, and the model was not told one")
             run.is_continued = True  # what it does with the answer is in a trace of its own, or in none
+
+
+def _doubt_without_results(calls: Iterable[DraftCall], run: RunSpans, known: KnownCalls) -> None:
+    """Mark the calls of a run without requests that ended well, and hold no result as they would if they had run."""
+    pending = {
+        spans[0].span_id for spans in run.executions if spans[-1].is_pending and spans[-1].scope in WITHOUT_REQUESTS
+    }
+    for call in calls if pending else ():
+        if call.span_id in pending and call.executed and call.status != "error":
+            call.executed = False
+            call.doubt_execution("its span holds no result")
+            run.is_continued |= not goes_on_here(run, known)
 
 
 def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:

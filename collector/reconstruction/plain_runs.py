@@ -116,6 +116,8 @@ def _are_plain(tools: Sequence[GenAISpan]) -> bool:
     for tool in tools:
         if tool.status == "error" or tool.refusal is not None or tool.name is None or tool.name in CLASSES:
             return False
+        if tool.is_pending:
+            return False
         if tool.call_id is not None:
             if tool.call_id in ids:
                 return False

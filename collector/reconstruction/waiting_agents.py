@@ -31,3 +31,5 @@ END_WELL: Final = (
 for the application to make them, or hands over."""
 END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai")
 """The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that."""
+WITHOUT_REQUESTS: Final = ("opentelemetry.instrumentation.genai.openai_agents",)
+"""OpenTelemetry's instrumentation of OpenAI Agents (1.3b0) leaves requests to that of the client: calls alone may tell."""

@@ -1098,3 +1098,23 @@ def test_openai_agents_ends_the_span_well_whatever_a_server_or_a_guardrail_answe
     pay = tool_span("pay", {"n": 1}, status=1, scope=scope, attributes={"gen_ai.tool.call.result": told})
     run = run_of(agent_span(), pay)
     assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], status, expected)
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ({}, (["get", "(pay)"], ["other_traces", "uncertain_execution"])),
+        ({"gen_ai.tool.call.result": "paid"}, (["get", "pay"], [])),
+    ],
+)
+def test_a_call_of_openai_agents_without_a_result_waits_where_no_request_is_recorded(
+    result: dict[str, str], expected: tuple[list[str], list[str]]
+) -> None:
+    """opentelemetry-instrumentation-genai-openai-agents 1.3b0 without that of the client."""
+    scope = "opentelemetry.instrumentation.genai.openai_agents"
+    run = run_of(
+        agent_span(number=1, lasting=90, scope=scope),
+        tool_span("get", {"city": "Rome"}, 2, 1, at=5, scope=scope, attributes={"gen_ai.tool.call.result": "sunny"}),
+        tool_span("pay", {"amount": 5}, 3, 1, at=20, scope=scope, attributes=result),
+    )
+    assert (called(run), doubts(run)) == expected
