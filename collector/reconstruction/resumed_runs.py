@@ -19,6 +19,7 @@ from collector.reconstruction.waiting_agents import (
     BEGIN_WITH_CALLS,
     END_WELL,
     END_WELL_TO_WAIT,
+    LANGCHAIN,
     PYDANTIC_AI,
     TOLD_OF_CALLS,
 )
@@ -65,6 +66,8 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
         if anchor.scope in BEGIN_WITH_CALLS and (
             _begins_with_call(run, anchor) or _answers_first(run, anchor) or _goes_on_with_answers(run, anchor)
         ):
+            return not known.has_waiting_before(anchor)
+        if anchor.scope in LANGCHAIN and anchor.tracing.outcome == "hooked" and _begins_with_call(run, anchor):
             return not known.has_waiting_before(anchor)
     if anchor is not None and run.parent is None and anchor.tracing.extent == "resumed":
         return not known.has_waiting_before(anchor)

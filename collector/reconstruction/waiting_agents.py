@@ -31,5 +31,7 @@ END_WELL: Final = (
 for the application to make them, or hands over."""
 END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai")
 """The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that."""
+LANGCHAIN: Final = ("openinference.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain")
+"""Its own agents, which the dialects know by middleware that may answer, ask a model before they call anything."""
 WITHOUT_REQUESTS: Final = ("opentelemetry.instrumentation.genai.openai_agents",)
 """OpenTelemetry's instrumentation of OpenAI Agents (1.3b0) leaves requests to that of the client: calls alone may tell."""

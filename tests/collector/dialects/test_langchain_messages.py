@@ -9,7 +9,7 @@ import pytest
 
 from collector.model.span import Span
 from collector.reconstruction.run import Run
-from tests.builders import called, doubts, read_tool, run_of, span, span_of_kind
+from tests.builders import agent_span, called, doubts, read_tool, run_of, span, span_of_kind, tool_span
 
 
 def recorded(tracer: str, message: dict[str, Any]) -> dict[str, Any]:
@@ -184,3 +184,17 @@ def test_a_run_that_goes_on_with_what_an_earlier_trace_asked_for() -> None:
     )
     assert sorted(called(run)) == ["(pay)", "book"]
     assert {call.name: call.arguments for call in run.trajectory.calls} == {"book": {"seat": "12A"}, "pay": {"sum": 5}}
+
+
+@pytest.mark.parametrize(("called_at", "expected"), [(5, ["other_traces"]), (40, [])])
+def test_an_agent_that_begins_with_a_call_goes_on_from_another_trace(called_at: int, expected: list[str]) -> None:
+    """opentelemetry-instrumentation-genai-langchain 1.3b0 without content: nothing else says what a human answered."""
+    scope = "opentelemetry.instrumentation.genai.langchain"
+    chat: dict[str, Any] = {"gen_ai.operation.name": "chat"}
+    run = run_of(
+        agent_span(number=1, lasting=90, scope=scope),
+        span("chat x", 2, 1, 20, 5, attributes={**chat, "gen_ai.response.finish_reasons": ["tool_calls"]}, scope=scope),
+        tool_span("pay", None, 3, 1, at=called_at, lasting=1, scope=scope),
+        span("chat x", 4, 1, 60, 5, attributes={**chat, "gen_ai.response.finish_reasons": ["stop"]}, scope=scope),
+    )
+    assert (called(run), [doubt for doubt in doubts(run) if doubt == "other_traces"]) == (["pay"], expected)
