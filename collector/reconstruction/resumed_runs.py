@@ -63,9 +63,10 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
                 and _begins_with_answers_or_call(run, anchor)
                 and not known.has_waiting_before(anchor)
             )
-        if anchor.scope in BEGIN_WITH_CALLS and (
-            _begins_with_call(run, anchor) or _answers_first(run, anchor) or _goes_on_with_answers(run, anchor)
-        ):
+        is_begun = anchor.scope in BEGIN_WITH_CALLS and (
+            _begins_with_call(run, anchor) or _goes_on_with_answers(run, anchor)
+        )
+        if is_begun or _answers_first(run, anchor):
             return not known.has_waiting_before(anchor)
         if anchor.scope in LANGCHAIN and anchor.tracing.outcome == "hooked" and _begins_with_call(run, anchor):
             return not known.has_waiting_before(anchor)
@@ -120,7 +121,8 @@ def _precedes(call: GenAISpan, model: GenAISpan) -> bool:
 
 def _answers_first(run: RunSpans, anchor: GenAISpan) -> bool:
     """Whether an agent, each of whose requests is around the calls that its answer asked for, made one that is in none of them,
-    or was told results first: Google's ADK for JavaScript. A request that was lost leaves its calls without a parent.
+    or was told results first: Google's ADK for JavaScript, and TanStack AI, whose scope the application names. A request that
+    was lost leaves its calls without a parent.
     """
     if any(model.tracing.extent != "around" for model in run.models):
         return False

@@ -114,3 +114,23 @@ def test_calls_that_the_next_request_tells_were_refused_did_not_run(
 def test_calls_are_open_where_no_request_follows_or_it_tells_nothing() -> None:
     assert doubts(run_of(loop(), request(2, 0, 30), request(3, 31, 20, **told(UNKNOWN)))) == ["unrecorded_calls"]
     assert doubts(run_of(loop(), request(2, 0, 30), request(3, 31, 20, "stop"))) == ["unrecorded_calls"]
+
+
+ANSWERED = '[{"role":"user","content":"please do it"},{"role":"tool","content":"from client"}]'
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "expected"),
+    [
+        ({"gen_ai.input.messages": ANSWERED}, [], (["find"], ["other_traces"])),
+        ({}, [tool("pay", 11, 1, 1)], (["pay", "find"], ["other_traces"])),  # that a human approved
+        ({}, [], (["find"], [])),
+    ],
+    ids=["client", "approved", "neither"],
+)
+def test_a_run_that_begins_with_what_came_of_a_call_began_in_another_trace(
+    given: dict[str, Any], made: list[Span], expected: tuple[list[str], list[str]]
+) -> None:
+    """0.58, which sends no span of the loop that waits."""
+    run = run_of(loop(), *made, request(2, 8, 30, **given), tool("find", 10, 2, 20), request(3, 41, 20, "stop"))
+    assert (called(run), doubts(run)) == expected
