@@ -3,7 +3,7 @@
 A run is scored by the first rule of scope ``run`` that matches it, a trace by the first of scope ``trace``, a conversation
 by the first of its scope that matches its first run; shadow rules are selected beside them and never displace them. A run
 that was scored before is scored again only when late spans changed its calls, their order, whether their arguments are
-known, or the span that it is anchored at, and then as a further revision.
+known, or the span that it is anchored at, or settled what left it undecided, and then as a further revision.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from collector.scoring.parts import NO_PARTS, WHOLE_TRACE, runs_around
 from collector.scoring.verdict import Verdict
 from scorers import CompiledRule, Doubt, RuleContext, RuleSet
 
+_DECIDED, _UNDECIDED = ("pass", "fail"), ("incomplete", "ambiguous")
 _NOTHING_UNKNOWN = frozenset[str]()
 _TRUNCATED = Doubt(
     "truncated",
@@ -196,14 +197,17 @@ class Scoring:
         # With the anchor, which leaves with the verdict on it: what had one as a part has another as a whole.
         fingerprint = hash((key, calls, selected.active and selected.active.rule.name))
         before = self._before(trace, key, scored.parts.get(key, ()))
-        if before is not None and before.fingerprint == fingerprint:
+        same = before if before is not None and before.fingerprint == fingerprint else None
+        if same is not None and same.label not in _UNDECIDED:
             return
         revision = 0 if before is None else before.revision + 1
         verdicts = list(_score(run, selected, scope, release, revision))
-        if scored.is_early and before is None and _has_fail(verdicts):
+        if scored.is_early and (before is None or same is not None) and _has_fail(verdicts):
             run = replace(run)  # a trace or conversation that it is part of may pass all the same
             _add_doubt(run, _EARLY)
             verdicts = list(_score(run, selected, scope, release, revision))
+        if same is not None and verdicts[0].label not in _DECIDED:
+            return
         scored.verdicts.extend(verdict for verdict in verdicts if scope == "run" or verdict.rule is not None)
         scored.given[key] = Given(revision, fingerprint, verdicts[0].label)
 

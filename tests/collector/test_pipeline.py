@@ -255,6 +255,17 @@ def test_a_late_span_that_tells_the_arguments_of_a_call_revises_the_verdict(tmp_
     assert [len(verdict.run.trajectory.calls) for verdict in bench.verdicts] == [1, 1]
 
 
+def test_a_late_span_that_settles_a_doubt_decides_the_run(bench: Bench) -> None:
+    chat: dict[str, Any] = {"gen_ai__operation__name": "chat"}
+    bench.send(*GOOD_RUN, data.span(6, 5, "chat", 0.15, **chat))
+    bench.wait(40)
+    bench.send(data.span(5, 1, "chat", 0.15, **chat))
+    bench.wait(7)
+    given = [(verdict.revision, verdict.label) for verdict in bench.verdicts if verdict.rule is not None]
+    assert given == [(0, "incomplete"), (1, "pass")]
+    assert bench.value("verdict_revisions_total", before="incomplete", after="pass") == 1
+
+
 def test_every_turn_of_a_session_has_a_verdict_or_is_counted(tmp_path: Path) -> None:
     bench = Bench(tmp_path, traces={"max_spans": 9})
     for turn in range(1, 11):

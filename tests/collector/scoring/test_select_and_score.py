@@ -242,3 +242,13 @@ def test_a_doubt_that_came_up_since_makes_no_revision() -> None:
     score(rule_set, run_of("a", "b"), trace=trace)
     trace.truncated = True
     assert score(rule_set, run_of("a", "b", doubts=["unrecorded_calls"]), trace=trace) == []
+
+
+def test_an_undecided_run_of_which_the_doubt_is_settled_makes_a_revision() -> None:
+    trace, rule_set = Trace(TRACE, 0.0, 0.0, bytearray()), rules({})
+    for said in ([(0, "incomplete")], []):
+        verdicts = score(rule_set, run_of("a", "b", doubts=["unrecorded_calls"]), trace=trace)
+        assert [(verdict.revision, verdict.label) for verdict in verdicts] == said
+    for said in ([(1, "pass")], []):
+        verdicts = score(rule_set, run_of("a", "b"), trace=trace)
+        assert [(verdict.revision, verdict.label) for verdict in verdicts] == said
