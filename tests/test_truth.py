@@ -20,6 +20,8 @@ SAMPLE = (
     "py-openai-agents-official-stream-multi", "py-openai-sdk-official-chat-fail", "py-pydantic-ai-native-v5-multi",
     "py-strands-native-fail",
 )  # fmt: skip
+HOOKED = ("py-google-adk-native-fail", "py-langgraph-official-multi", "py-strands-native-fail")
+"""Of agents whose callbacks, middleware or hooks may answer in place of a tool, which then leaves no span either."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,11 @@ def test_certainty_is_not_bought_with_silence(results: list[Result]) -> None:
     untouched = [result for result in results if result.change.family == "repeated"]
     assert {result.worth for result in untouched} == {"right"}
     lost = [result for result in results if result.change.family == "loss: one tool span"]
-    assert sum(result.worth == "right" for result in lost) >= 0.7 * len(lost) > 0
+    told = [result for result in lost if result.recording.name not in HOOKED]
+    assert sum(result.worth == "right" for result in told) >= 0.8 * len(told) > 0
+    # What a model was told of a call without a span may be the words of a hook: what does not depend on it is decided.
+    hooked = [result for result in lost if result.recording.name in HOOKED]
+    assert sum(result.worth == "right" for result in hooked) >= 0.3 * len(hooked) > 0
 
 
 def test_a_fail_that_a_late_span_heals_is_never_given(results: list[Result]) -> None:
