@@ -28,15 +28,19 @@ def ends_with_calls(state: object) -> bool:
     some = _SOME.match(state, at + len(_CALLS)) if at >= 0 else None
     if some is None:
         return False
-    told = set(CALL_ID.findall(state, some.end()))
-    return not told or not told.issuperset(_ids_of(state, some.end() - 2))
+    ids, told = _ids_of(state, some.end() - 2), set(CALL_ID.findall(state, some.end()))
+    return ids is not None and not (told and told.issuperset(ids))
 
 
-def _ids_of(state: str, at: int) -> list[str]:
-    """Returns the ids of the calls that are listed there; none if they are no JSON."""
+def _ids_of(state: str, at: int) -> list[str] | None:
+    """Returns the ids of the calls that are listed there; none if they are no JSON, None if they are another framework's.
+
+    LangChain has them as the model's provider wrote them, too.
+    """
     try:
         calls, _ = _JSON.raw_decode(state, at)
     except (ValueError, RecursionError):
         return []
-    ids = [call.get("id") for call in calls if isinstance(call, dict)]
-    return [call_id for call_id in ids if type(call_id) is str]
+    if not all(isinstance(call, dict) and ("args" in call or "function" in call) for call in calls):
+        return None
+    return [call["id"] for call in calls if type(call.get("id")) is str]
