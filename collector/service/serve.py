@@ -8,6 +8,8 @@ import logging
 import resource
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from collector.config.model import Config
@@ -63,8 +65,8 @@ async def start(service: Service) -> None:
 
     # Before the start is over: recovery may take long, and a signal must be able to end it.
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop, number)
-    loop.add_signal_handler(signal.SIGHUP, service.reload)
+        _on_signal(number, partial(stop, number))
+    _on_signal(signal.SIGHUP, service.reload)
     try:
         await starting
     except asyncio.CancelledError:
@@ -73,10 +75,23 @@ async def start(service: Service) -> None:
         raise
 
 
+def _on_signal(number: signal.Signals, call: Callable[[], None]) -> None:
+    """Have the running loop make this call for each such signal.
+
+    Not by the loop's own handlers: to remove one is to let the next signal end the process, if only for microseconds.
+    """
+    loop = asyncio.get_running_loop()
+
+    def handle(*_: object) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(call)
+
+    signal.signal(number, handle)
+
+
 def ignore_signals() -> None:
-    """Once all is done a further signal must not change the exit code, as it would as soon as the loop is closed."""
+    """Once all is done a further signal must not change the exit code."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        asyncio.get_running_loop().remove_signal_handler(number)
         signal.signal(number, signal.SIG_IGN)
 
 
