@@ -13,6 +13,7 @@ from typing import Final
 from collector.model.genai_span import AGENT, BY_SHAPE, MODEL, OTHER, TOOL, GenAISpan
 from collector.model.tracing import USUAL
 from collector.otlp.lazy import parent_links
+from collector.otlp.span_fields import NO_PARENT
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.ancestry import MAX_CONTEXT_STEPS
 from collector.reconstruction.context import ContextSettings, context_of
@@ -25,6 +26,7 @@ from scorers.trajectory import ToolCall, Trajectory
 MAX_SPANS: Final = 64
 """Of how many spans such a run may be: a larger trace is evaluated in slices, which this is not."""
 _NO_LINKS: Final[Mapping[bytes, bytes]] = {}
+_ID: Final = 8  # bytes of a span id
 _MAX_ARGUMENTS: Final = 16_384
 """Characters of all arguments that were recorded as text: far fewer than may be parsed for a trace, so nobody has to count."""
 
@@ -57,7 +59,7 @@ def plain_run(trace_id: bytes, genai_spans: Sequence[GenAISpan], links: bytes, s
             return None
     if agent is None or not tools or agent.name is None or agent.output is not None or agent.dialect == BY_SHAPE:
         return None
-    if not (_are_below(tools, agent) and _are_below(models, agent)) or _lacks_parents(links):
+    if not (_are_below(tools, agent) and _are_below(models, agent)) or _lacks_parents(links, agent.span_id):
         return None
     above = _above(agent, around, links)
     if above is None or len(above) < len(around):
@@ -69,8 +71,16 @@ def plain_run(trace_id: bytes, genai_spans: Sequence[GenAISpan], links: bytes, s
     return None if calls is None else _run_of(trace_id, agent, above, tools, models, calls, settings)
 
 
-def _lacks_parents(links: bytes) -> bool:
-    """Whether the parent of any span of the trace was not received."""
+def _lacks_parents(links: bytes, agent_id: bytes) -> bool:
+    """Whether the parent of any span of the trace was not received; ``agent_id`` is one that was."""
+    for at in range(_ID, len(links), 2 * _ID):
+        parent = links[at : at + _ID]
+        if parent != agent_id and parent != NO_PARENT:
+            return _lacks_any_parent(links)
+    return False  # nearly always
+
+
+def _lacks_any_parent(links: bytes) -> bool:
     # Ids as integers: to slice and hash each of them as bytes takes twice as long.
     ids = memoryview(links).cast("Q").tolist()
     parents = set(ids[1::2])

@@ -56,22 +56,11 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     agent began with the answers for which it waited in an earlier trace.
     """
     anchor = run.anchor
-    if anchor is not None and run.models and run.parent is None:
-        if anchor.scope in BEGIN_WITH_ANSWERS:
-            return (
-                not is_fresh(anchor)
-                and _begins_with_answers_or_call(run, anchor)
-                and not known.has_waiting_before(anchor)
-            )
-        is_begun = anchor.scope in BEGIN_WITH_CALLS and (
-            _begins_with_call(run, anchor) or _goes_on_with_answers(run, anchor)
-        )
-        if is_begun or _answers_first(run, anchor):
+    if anchor is not None and run.parent is None:
+        if _continues_earlier_run(run, anchor):
             return not known.has_waiting_before(anchor)
-        if anchor.scope in LANGCHAIN and anchor.tracing.outcome == "hooked" and _begins_with_call(run, anchor):
-            return not known.has_waiting_before(anchor)
-    if anchor is not None and run.parent is None and anchor.tracing.extent == "resumed":
-        return not known.has_waiting_before(anchor)
+        if run.models and anchor.scope in BEGIN_WITH_ANSWERS:
+            return False
     if _makes_call_that_waited(run, known):
         return True
     if run.executions or run.children or run.disputed or len(run.models) != 1:
@@ -89,10 +78,20 @@ def _makes_call_that_waited(run: RunSpans, known: KnownCalls) -> bool:
     return not resumed <= waited
 
 
-def _begins_with_answers_or_call(run: RunSpans, anchor: GenAISpan) -> bool:
-    """Whether an agent was told results first; or, of whose messages nothing was captured, began with a call, which a human
-    approved."""
-    return _are_told_first(anchor, run.models) or _begins_with_call(run, anchor)
+def _continues_earlier_run(run: RunSpans, anchor: GenAISpan) -> bool:
+    """Whether an agent began with the answers for which it waited: by what it says, or was told first; or, where nothing of its
+    messages was captured, by a call before all requests, which a human approved.
+    """
+    if not run.models:
+        return anchor.tracing.extent == "resumed"
+    if anchor.scope in BEGIN_WITH_ANSWERS:
+        return not is_fresh(anchor) and (_are_told_first(anchor, run.models) or _begins_with_call(run, anchor))
+    if anchor.tracing.extent == "resumed" or _answers_first(run, anchor):
+        return True
+    may_begin_with_call = anchor.scope in BEGIN_WITH_CALLS or (
+        anchor.scope in LANGCHAIN and anchor.tracing.outcome == "hooked"
+    )
+    return _goes_on_with_answers(run, anchor) or (may_begin_with_call and _begins_with_call(run, anchor))
 
 
 def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:
