@@ -161,6 +161,14 @@ class CollectorProcess:
         self._folder.cleanup()
 
 
+def readiness(process: CollectorProcess) -> str:
+    """Returns what it says of whether it is ready."""
+    try:
+        return process.get("/readyz", process.admin)
+    except urllib.error.HTTPError as error:
+        return str(error.read().decode())
+
+
 def send(process: CollectorProcess, *spans: Span) -> grpc.StatusCode:
     """Send spans over gRPC. Returns the status code."""
     with grpc.insecure_channel(f"127.0.0.1:{process.grpc}") as channel:

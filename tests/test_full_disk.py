@@ -13,7 +13,7 @@ import grpc
 import pytest
 
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess, free_port, send
+from tests.collector_process import CollectorProcess, free_port, readiness, send
 from tests.sinks import OtlpSink
 from tests.waiting import wait_for
 
@@ -86,6 +86,7 @@ def test_where_others_have_filled_the_disk_it_starts_refuses_and_goes_on_when_th
             wait_for(lambda: starting.done() or (is_alive(process) and "cannot be written" in process.log))
             assert send(process, data.span(1, parent=1 << 40)) is grpc.StatusCode.UNAVAILABLE
             assert "database or disk is full" in process.log
+            assert readiness(process) == "not ready: the spool cannot be written; see the log\n"
             Path(f"/proc/{process.pid}/root{disk}/others").unlink()
             starting.result()
             assert send(process, data.span(1, parent=1 << 40)) is grpc.StatusCode.OK

@@ -8,7 +8,6 @@ import resource
 import signal
 import sqlite3
 import threading
-import urllib.error
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import pytest
 from collector.storage.database import APPLICATION_ID
 from collector.storage.spool_file import NAME
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess, free_port, send
+from tests.collector_process import CollectorProcess, free_port, readiness, send
 from tests.sinks import OtlpSink
 from tests.waiting import wait_for
 
@@ -118,20 +117,13 @@ def test_a_disk_that_cannot_be_written_is_back_pressure_not_the_end() -> None:
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (used + 4096, resource.RLIM_INFINITY))
         codes = [send(process, data.span(number, text="x" * 20_000)) for number in range(2, 6)]
         assert grpc.StatusCode.UNAVAILABLE in codes
-        assert "not ready: the spool cannot be written; see the log" in _readiness(process)
+        assert "not ready: the spool cannot be written; see the log" in readiness(process)
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        wait_for(lambda: _readiness(process).startswith("ok"))
+        wait_for(lambda: readiness(process).startswith("ok"))
         assert "the spool can be written again" in process.log
         assert send(process, data.span(7)) is grpc.StatusCode.OK
         wait_for(lambda: data.span_id(7) in {span.span_id for span in sink.spans()})
         assert process.stop() == 0
-
-
-def _readiness(process: CollectorProcess) -> str:
-    try:
-        return process.get("/readyz", process.admin)
-    except urllib.error.HTTPError as error:
-        return str(error.read().decode())
 
 
 def test_two_collectors_on_one_spool_is_a_sentence_and_exit_code_2() -> None:

@@ -29,7 +29,7 @@ class Health:
     @property
     def trouble(self) -> str:
         """Why senders should not come here; empty while they should."""
-        return self._failing() if self.running else "it starts or stops"
+        return self._failing() or ("" if self.running else "it starts or stops")
 
 
 class AdminServer(HttpServer):

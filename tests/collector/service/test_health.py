@@ -60,7 +60,7 @@ def ask(
         (False, "", (503, "not ready: it starts or stops; see the log\n")),
         (True, "", (200, "ok\n")),
         (True, "no room", (503, "not ready: no room; see the log\n")),
-        (False, "no room", (503, "not ready: it starts or stops; see the log\n")),
+        (False, "no room", (503, "not ready: no room; see the log\n")),  # for which the start may wait
     ],
 )
 def test_ready_only_while_it_runs_and_can_keep_what_it_takes_else_it_says_why(
