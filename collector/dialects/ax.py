@@ -27,7 +27,6 @@ _SESSION: Final = "session.id"
 _FUNCTIONS: Final = "provided_functions"
 _LABEL: Final = "AxGen > "
 _FINISH, _TOOL_NAMES = "finish_reason", "tool_names"
-_STACK_TRACE: Final = "exception.stacktrace"
 _OF_ARGUMENTS: Final = "Invalid function arguments: "
 _THROWN_BY_AX: Final = re.compile(r"^\s+at [^\n]*@ax-llm/ax/", re.MULTILINE)
 _FRAME: Final = "\n    at "
@@ -63,7 +62,10 @@ def _read_tool(span: Span) -> GenAISpan:
 def _refused_arguments(span: Span) -> Refusal | None:
     """Returns that a call did not run whose arguments are no JSON, if Ax itself says so: a function may say it, too."""
     for event in span.events[:MAX_EVENTS]:
-        message, stack = event.attributes.get(semconv.EXCEPTION_MESSAGE), event.attributes.get(_STACK_TRACE)
+        message, stack = (
+            event.attributes.get(semconv.EXCEPTION_MESSAGE),
+            event.attributes.get(semconv.EXCEPTION_STACK_TRACE),
+        )
         if type(message) is str and message.startswith(_OF_ARGUMENTS):
             frames = stack[stack.find(_FRAME) + 1 :] if type(stack) is str and _FRAME in stack else ""
             return Refusal(is_sure=_THROWN_BY_AX.match(frames) is not None)
@@ -101,7 +103,7 @@ DIALECT: Final[Dialect] = Dialect(
     read_span=read_span,
     markers=(_FIELDS.encode(), _MODE.encode()),
     attributes=frozenset({
-        _CALL_ID, _TOOL_NAME, _SESSION, _FUNCTIONS, _FINISH, _TOOL_NAMES, _STACK_TRACE, semconv.OPERATION_NAME,
+        _CALL_ID, _TOOL_NAME, _SESSION, _FUNCTIONS, _FINISH, _TOOL_NAMES, semconv.EXCEPTION_STACK_TRACE, semconv.OPERATION_NAME,
         semconv.RESPONSE_ID, semconv.CONVERSATION_ID, semconv.EXCEPTION_MESSAGE, semconv.ERROR_TYPE,
     }),
 )  # fmt: skip

@@ -32,7 +32,6 @@ _BEYOND_LIMIT: Final = re.compile(
     r"Something is wrong, exceeded \d+ (?:tool calling round trips|sequential tool invocations)\b"
 )
 """An AI service ends with this in place of the calls of an answer."""
-_STACK_TRACE: Final = "exception.stacktrace"
 _MAX_TRACE: Final = 4_000
 """How much of a stack trace is searched."""
 _UNREFLECTED: Final = re.compile(
@@ -65,7 +64,9 @@ def _read_tool(span: Span) -> GenAISpan:
 def _read_untyped(span: Span) -> GenAISpan:
     raised = [event.attributes for event in span.events[:MAX_EVENTS] if event.name == semconv.EVENT_EXCEPTION]
     kinds = [kind for one in raised if type(kind := one.get(semconv.EXCEPTION_TYPE)) is str]
-    is_refused = _OF_ARGUMENTS in kinds or any(_is_unreflected(one.get(_STACK_TRACE)) for one in raised)
+    is_refused = _OF_ARGUMENTS in kinds or any(
+        _is_unreflected(one.get(semconv.EXCEPTION_STACK_TRACE)) for one in raised
+    )
     if not is_refused and not any(kind.startswith(_EXCEPTIONS) for kind in kinds):
         genai_span = context_span_of(span, Role.AGENT, NAME)
         genai_span.name = name_of(span.name)

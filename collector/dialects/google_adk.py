@@ -23,7 +23,8 @@ from collector.model.from_span import (
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.offered_tools import definitions_behind
-from collector.payloads.refusals import MAX_DENIAL, Refusal, may_be_blocked
+from collector.payloads.pauses import LONG_RUNNING, waits_for_confirmation
+from collector.payloads.refusals import Refusal, may_be_blocked
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import known_name_of, name_of, parse_any
 
@@ -46,13 +47,9 @@ _TOOLS: Final = re.compile(r'"tools": ?(?=\[\{"function(?:_d|D)eclarations": ?\[
 _EMPTY: Final = ("{}", '""', "")
 _MISFIT: Final = re.compile(r'validating root: validating /properties/([\w-]{1,100}): type: (.{0,400}?) has type "')
 """What has a value that does not fit a schema in Go: arguments, or what the tool returned. Which lacks one tells nothing."""
-_WAITS: Final = "This tool call requires confirmation, please approve or reject"
 _ENDS_RUN: Final = ("exit_loop", "transfer_to_agent", "set_model_response")
 """ADK's own functions, after which it may not ask the model again."""
-_LONG_RUNNING: Final = "LongRunningFunctionTool"
-"""The type of tools, `adk_request_input` among them, after which ADK ends the run unless they return something: another goes
-on with the answer."""
-_RETURNS_AT_ONCE: Final = (_LONG_RUNNING, "AgentTool")
+_RETURNS_AT_ONCE: Final = (LONG_RUNNING, "AgentTool")
 """Types of tools that run without a confirmation. After the first ADK waits, and after the second if it is told to."""
 _TYPE: Final = "gen_ai.tool.type"
 _LANGUAGE, _JAVASCRIPT = "telemetry.sdk.language", "nodejs"
@@ -86,7 +83,7 @@ def _read_tool(span: Span) -> GenAISpan:
         and _tells_of(span.status_message, arguments)
     ):
         genai_span.refusal = Refusal()
-    if get(_TYPE) == _LONG_RUNNING:
+    if get(_TYPE) == LONG_RUNNING:
         genai_span.note(extent="apart")
     answer = result if result not in (None, *_EMPTY) else get(semconv.TOOL_CALL_RESULT)
     told = tool_result(None, answer)
@@ -97,7 +94,7 @@ def _read_tool(span: Span) -> GenAISpan:
             doubt_failure(genai_span)
     elif outcome not in ("ok", "open"):
         genai_span.status, genai_span.refusal = "error", genai_span.refusal or told.refusal
-        genai_span.is_pending = genai_span.is_pending or (type(answer) is str and _WAITS in answer[:MAX_DENIAL])
+        genai_span.is_pending = genai_span.is_pending or waits_for_confirmation(answer)
     elif outcome == "open":
         doubt_outcome(genai_span)
     if get(semconv.TOOL_DESCRIPTION) == _UNKNOWN_TOOL:

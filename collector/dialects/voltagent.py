@@ -32,7 +32,6 @@ _MEMORY_OPERATION: Final = "memory.operation"
 _INPUT: Final = "input"
 _OUTPUT: Final = "output"
 _CONVERSATION: Final = "conversation.id"
-_STACK_TRACE: Final = "exception.stacktrace"
 _WAITS: Final = ('"state":"approval-requested"', '"state":"input-available"')
 """In a message that the run's memory is given when a call waits for a human, or for the application's client to make it, which
 ends the run (2.10)."""
@@ -89,7 +88,7 @@ def _read_agent(span: Span) -> GenAISpan:
 def _denial(span: Span) -> Refusal | None:
     """Returns that a hook denied a call (``ToolDeniedError``), which ended the run: the call's own span does not tell."""
     for event in span.events[:MAX_EVENTS]:
-        stack = event.attributes.get(_STACK_TRACE)
+        stack = event.attributes.get(semconv.EXCEPTION_STACK_TRACE)
         tool = stack[:MAX_NAME].partition(":")[0] if type(stack) is str else None
         if tool and is_of_start_hook(stack, tool):
             return Refusal(tool)
@@ -103,7 +102,7 @@ DIALECT: Final[Dialect] = Dialect(
     markers=(b"entity.type",),
     attributes=frozenset({
         _TYPE, _ENTITY, *_AGENT_NAMES, _TOOL_NAME, _CALL_ID, _MEMORY_OPERATION, _INPUT, _CONVERSATION, semconv.ERROR_TYPE,
-        _STACK_TRACE,
+        semconv.EXCEPTION_STACK_TRACE,
     }),
     output_attributes=(_OUTPUT,),
 )  # fmt: skip

@@ -12,6 +12,7 @@ from collector.payloads.messages import may_contain_tool_calls, tool_call_parts
 from collector.payloads.offered_tools import fits_of
 from collector.payloads.refusals import UNTOLD, Refusal, find_refusal, is_interrupt
 from collector.payloads.response import is_blank
+from collector.payloads.stack_traces import refusal_in_stack
 from collector.payloads.text_calls import asks_langroid, is_step, requests_action
 from collector.payloads.tool_results import newest_tool_results, tool_result
 from collector.payloads.user_input import newest_user_input
@@ -28,6 +29,13 @@ _LANGUAGE, _PYTHON = "telemetry.sdk.language", "python"
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial
 MAX_EVENTS: Final = 16
 """How many events of a span are looked at for what was raised."""
+_OF_TOOL_OR_HOOK: Final = (
+    "agno.exceptions.RetryAgentRun",
+    "agno.exceptions.StopAgentRun",
+    "RetryAgentRun",
+    "StopAgentRun",
+)
+"""Types of errors with which a tool of Agno, or a hook before it, ends a call to tell the agent what to do."""
 _REMOTE_KINDS: Final = (SPAN_KIND_SERVER, SPAN_KIND_CONSUMER)  # called from elsewhere; used if the flags do not say
 
 
@@ -68,16 +76,22 @@ def set_error(genai_span: GenAISpan, span: Span, error_type: str | None = None) 
     genai_span.status = "error"
     # The status, the exception, or what should be a type may hold the words of a refusal.
     messages: list[object] = [span.status_message, error_type]
+    trace: object = None
     for event in span.events:
         if event.name == semconv.EVENT_EXCEPTION:
             error_type = error_type or name_of(event.attributes.get(semconv.EXCEPTION_TYPE))
             messages.append(event.attributes.get(semconv.EXCEPTION_MESSAGE))
+            trace = trace or event.attributes.get(semconv.EXCEPTION_STACK_TRACE)
     genai_span.error_type = error_type
     words = [message for message in messages if type(message) is str]
     genai_span.is_pending = any(map(is_interrupt, (error_type or "", *words)))
     genai_span.refusal = next(filter(None, map(find_refusal, words)), None)
     if genai_span.refusal is None and error_type in _DENIALS:
         genai_span.refusal = Refusal(is_sure=span.scope.name == _COPILOT)
+    if genai_span.refusal is None:
+        genai_span.refusal = refusal_in_stack(trace)
+        if genai_span.refusal is None and error_type in _OF_TOOL_OR_HOOK:
+            genai_span.refusal = Refusal(is_sure=False)
 
 
 def set_raised(genai_span: GenAISpan, span: Span) -> None:

@@ -46,7 +46,7 @@ EVENT_TOOL_CALLS: Final = "tool_calls"
 EVENT_ID: Final = "id"
 EVENT_ATTRIBUTES: Final = (
     EVENT_NAME, EVENT_CONTENT, EVENT_MESSAGE, EVENT_BODY, EVENT_TOOL_CALLS, EVENT_ID, PROMPT, COMPLETION, "exception.type",
-    "exception.message",
+    "exception.message", "exception.stacktrace",
 )  # fmt: skip
 """Attributes of events and log records that are decoded, beyond those of spans."""
 
@@ -64,6 +64,7 @@ ERROR_MESSAGE: Final = "error.message"
 EVENT_EXCEPTION: Final = "exception"
 EXCEPTION_TYPE: Final = "exception.type"
 EXCEPTION_MESSAGE: Final = "exception.message"
+EXCEPTION_STACK_TRACE: Final = "exception.stacktrace"
 HTTP_ROUTE: Final = "http.route"
 URL_PATH: Final = "url.path"
 SERVICE_NAMESPACE: Final = "service.namespace"

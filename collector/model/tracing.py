@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-Outcome = Literal["", "told", "begun", "words", "asked", "open", "text", "converted", "lossy", "hooked"]
+Outcome = Literal["", "told", "begun", "words", "asked", "open", "text", "converted", "lossy", "hooked", "unasked"]
 """What is known of how calls ended, where that is more, or less, than their status and the messages say.
 
 TOOL   told       another span or messages tell whether it failed; of AGENT, another process runs calls for which it waits
@@ -21,6 +21,7 @@ TOOL   told       another span or messages tell whether it failed; of AGENT, ano
 MODEL  lossy      its messages leave out which results are failures; of AGENT, the spans of calls inside
        hooked     a result may be that of a hook, which answers in place of a tool, in whatever words; of AGENT and OTHER
                   likewise, of all results inside
+       unasked    none of its answers asked for a call: an earlier run asked for those that it tells of
 """
 Identity = Literal["", "guessed", "node", "graph", "result"]
 """What the span is, where its role says too much or too little.

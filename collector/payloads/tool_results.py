@@ -44,6 +44,8 @@ _RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts",
 _FAILED: Final = ("error", "ERROR")
 """The status of a call that failed, in a tuple: hostile senders may give one that has no hash. Google's documentation tells
 tools to answer so."""
+_REFLECTED: Final = "ERROR_HANDLED_BY_REFLECT_AND_RETRY_PLUGIN"
+"""The type of what a plugin of Google's ADK answers for a tool that failed (`ReflectAndRetryToolPlugin`)."""
 _FAILED_OR_ANSWERED: Final = ("failed", "FAILED")
 """The status of a call that failed, in a message; or of what a tool looked at, in its own answer: a payment, a check."""
 _RUNNING: Final = "async_tool"
@@ -178,6 +180,7 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
             failed = failed or value.get("is_error") is True or value.get("isError") is True
             failed = failed or value.get("status") in _FAILED or bool(value.get("error"))
             failed = failed or value.get("tool_call_error") is True  # Agno 2
+            failed = failed or value.get("response_type") == _REFLECTED
             failed = failed or value.get("type") in ("error-text", "error-json")  # Vercel AI SDK
             failed = failed or value.keys() == _EXCEPTION
             if value.get("status") in _FAILED_OR_ANSWERED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
 from collector.model.genai_span import GenAISpan
 from collector.model.tracing import MAY_LACK_CALLS
@@ -13,6 +14,8 @@ from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 from collector.reconstruction.resumed_runs import began_elsewhere, begins_with_answers, is_fresh
+
+_ADK: Final = "openinference.instrumentation.google_adk"
 
 
 def calls_of_this_run(
@@ -26,7 +29,7 @@ def calls_of_this_run(
     if first is None or is_fresh(run.anchor):
         return found
     if first.is_transcript:
-        return _without_given(found, run)
+        return _without_earlier(_without_given(found, run), run)
     anchor = run.anchor if run.parent is None else None
     if (run.anchor is not None and run.anchor.tracing.extent == "resumed") or is_answered(first.history):
         return _answered_by_a_human(found, run)
@@ -102,6 +105,18 @@ def _without_given(found: list[RequestedCall], run: RunSpans) -> list[RequestedC
         else:
             own.append(one)
     return own
+
+
+def _without_earlier(found: list[RequestedCall], run: RunSpans) -> list[RequestedCall]:
+    """Returns ``found`` without the calls that only the last of many requests on one span tells of, where each call leaves a
+    span: Google's ADK goes on with calls of an earlier trace, which a human approved or another made. So it did where none
+    of the answers on the span asked for a call.
+    """
+    if run.anchor is None or run.anchor.scope != _ADK:
+        return found
+    earlier = [one for one in found if one.execution is None and not one.is_recorded]
+    run.is_continued |= bool(earlier) or any(one.model.tracing.outcome == "unasked" for one in found)
+    return [one for one in found if one not in earlier]
 
 
 def _answered_by_a_human(found: list[RequestedCall], run: RunSpans) -> list[RequestedCall]:

@@ -153,10 +153,14 @@ class _AgentTimes:
             insort(self.ends_of_waiting, anchor.end_ns)
 
 
+def waits(anchor: GenAISpan) -> bool:
+    """Whether a run's span tells that it ended to wait for an answer."""
+    return anchor.call_id is not None or anchor.is_pending or anchor.tracing.outcome in WAITS
+
+
 def _may_wait(anchor: GenAISpan) -> bool:
     """Whether a run may have ended to wait for an answer."""
-    waits = anchor.call_id is not None or anchor.is_pending or anchor.tracing.outcome in WAITS
-    return waits or anchor.scope in BEGIN_WITH_CALLS
+    return waits(anchor) or anchor.scope in BEGIN_WITH_CALLS
 
 
 class KnownCalls:

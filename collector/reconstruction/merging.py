@@ -36,7 +36,12 @@ from collector.reconstruction.requested_calls import (
     requested_calls,
     were_asked_at_once,
 )
-from collector.reconstruction.resumed_runs import goes_on_elsewhere, goes_on_here, was_told_of_earlier
+from collector.reconstruction.resumed_runs import (
+    goes_on_elsewhere,
+    goes_on_here,
+    is_part_without_requests,
+    was_told_of_earlier,
+)
 from collector.reconstruction.unrecorded_calls import (
     has_unrecorded_calls,
     has_unseen_coworker,
@@ -66,6 +71,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         calls, requested = _with_requests(run, known, calls, models)
     else:
         _doubt_without_results(calls, run, known)
+        run.is_continued |= is_part_without_requests(run, known)
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
     if not models and run.anchor is not None and run.anchor.output is not None and run.anchor.role is AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)
@@ -271,7 +277,12 @@ def _doubt_pending(
 
     Those of which a span was begun to ask for that never ran if the model went on.
     """
-    if models[-1].is_transcript:  # what it was told is known, and not when
+    if models[-1].is_transcript:  # what it was told is known, and not when; its answer is that to the last request
+        asked_last = {id(one.execution) for one in requested if one.is_recorded}
+        waiting = {spans[0].span_id for spans in run.executions if spans[-1].is_pending}
+        run.is_continued |= any(
+            not call.executed and call.span_id in waiting and id(call) in asked_last for call in calls
+        )
         return
     awaited = None if run.anchor is None else run.anchor.call_id
     pending = {

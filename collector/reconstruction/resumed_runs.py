@@ -9,7 +9,7 @@ from collector.model.tracing import WAITS
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import ends_with_answers, resumes_run
 from collector.reconstruction.drafts import GATEWAYS, RunSpans, by_start, latest_start
-from collector.reconstruction.known_calls import KnownCalls
+from collector.reconstruction.known_calls import KnownCalls, waits
 from collector.reconstruction.requested_calls import RequestedCall
 from collector.reconstruction.waiting_agents import (
     ADK_RUST,
@@ -19,6 +19,7 @@ from collector.reconstruction.waiting_agents import (
     BEGIN_WITH_CALLS,
     END_WELL,
     END_WELL_TO_WAIT,
+    GOOGLE_ADK,
     LANGCHAIN,
     PYDANTIC_AI,
     TOLD_OF_CALLS,
@@ -32,11 +33,12 @@ def is_fresh(anchor: GenAISpan | None) -> bool:
 
 
 def began_elsewhere(found: Iterable[RequestedCall], run: RunSpans, known: KnownCalls) -> bool:
-    """Whether an agent for JavaScript was given what a human answered; or began with a call that no answer of the run asked
-    for, and of which its first request tells, or a later one: of inputs that repeat each other a trace keeps the longest.
+    """Whether an agent for JavaScript, or of Google's ADK, was given what a human answered; or began with a call that no answer
+    of the run asked for, and of which its first request tells, or a later one: of inputs that repeat each other a trace keeps
+    the longest.
     """
     anchor = run.anchor
-    if anchor is None or run.parent is not None or anchor.scope not in TOLD_OF_CALLS:
+    if anchor is None or run.parent is not None or anchor.scope not in (*TOLD_OF_CALLS, GOOGLE_ADK):
         return False
     first = min(run.models, key=by_start)
     is_resumed = resumes_run(anchor.user_input) or any(
@@ -46,9 +48,32 @@ def began_elsewhere(found: Iterable[RequestedCall], run: RunSpans, known: KnownC
 
 
 def goes_on_here(run: RunSpans, known: KnownCalls) -> bool:
-    """Whether what a human answers to a run is in its trace: a later run of its agent, or what is around it."""
+    """Whether what a human answers to a run is in its trace: a later run of its agent, or what is around it and does not
+    itself wait for that.
+    """
+    while True:
+        anchor, outer = run.anchor, run.parent
+        if anchor is None or known.has_run_after(anchor):
+            return True
+        if outer is None:
+            return False
+        if outer.anchor is None or not waits(outer.anchor):
+            return True
+        run = outer
+
+
+def _may_be_resumed(run: RunSpans) -> bool:
+    """Whether a run may go on from an earlier trace: the outermost, or one inside another that does."""
+    return run.parent is None or run.parent.is_continued
+
+
+def is_part_without_requests(run: RunSpans, known: KnownCalls) -> bool:
+    """Whether the span of a run of whose requests to models nothing is recorded tells that it waits, or goes on."""
     anchor = run.anchor
-    return anchor is None or run.parent is not None or known.has_run_after(anchor)
+    if anchor is None:
+        return False
+    is_resumed = anchor.tracing.extent == "resumed" and _may_be_resumed(run) and not known.has_waiting_before(anchor)
+    return is_resumed or (anchor.tracing.outcome in WAITS and not goes_on_here(run, known))
 
 
 def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
@@ -56,7 +81,7 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     agent began with the answers for which it waited in an earlier trace.
     """
     anchor = run.anchor
-    if anchor is not None and run.parent is None:
+    if anchor is not None and _may_be_resumed(run):
         if _continues_earlier_run(run, anchor):
             return not known.has_waiting_before(anchor)
         if run.models and anchor.scope in BEGIN_WITH_ANSWERS:
@@ -157,13 +182,16 @@ def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
     )
 
 
-def _ends_with_call_apart(run: RunSpans) -> bool:
+def _ends_with_call_apart(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:
     """Whether no model was asked after a call for whose outcome the run waits: by the clock, or because the call is inside the
-    last request."""
+    last request. Where one span holds all requests, its answer is that to the last."""
     apart = [spans[0] for spans in run.executions if spans[0].tracing.extent == "apart" and spans[0].status != "error"]
     if not apart or not run.models:
         return False
     last = max(run.models, key=by_start)
+    if last.is_transcript:
+        asked = {one.execution.span_id for one in _asked_last(run, requested) if one.execution is not None}
+        return any(call.span_id in asked for call in apart)
     return any(call.parent_span_id == last.span_id or call.start_ns > last.start_ns for call in apart)
 
 
@@ -231,7 +259,7 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
         and (anchor.dialect in END_WELL_TO_WAIT or anchor.scope in END_WELL)
     ):
         return _ends_well_to_wait(run, anchor, _asked_last(run, requested), known)
-    if _ends_with_call_apart(run):
+    if _ends_with_call_apart(run, requested):
         return anchor is None or not known.has_run_after(anchor)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False

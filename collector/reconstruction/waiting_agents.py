@@ -22,7 +22,8 @@ TOLD_OF_CALLS: Final = (
 """OpenAI Agents and LangChain for JavaScript: they begin with the calls that a human approved, and models are told of these."""
 AI_SDK: Final = ("ai", "gen_ai")
 """Vercel's: 4 to 6, and 7 with LegacyOpenTelemetry; and 7. Their spans hold what an agent began with, results included."""
-BEGIN_WITH_CALLS: Final = ("gcp.vertex.agent", "@voltagent/core", "swiftide", *AI_SDK, *TOLD_OF_CALLS)
+GOOGLE_ADK: Final = "gcp.vertex.agent"
+BEGIN_WITH_CALLS: Final = (GOOGLE_ADK, "@voltagent/core", "swiftide", *AI_SDK, *TOLD_OF_CALLS)
 """Likewise Vercel's AI SDK, Google's ADK, VoltAgent and Swiftide. Without content, nothing says that a run ends to wait."""
 END_WELL: Final = (
     "@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents", *AI_SDK,

@@ -13,6 +13,7 @@ from typing import Final
 
 from collector.dialects.openinference import agno, model_request, tool_call
 from collector.dialects.openinference.common import (
+    ADK,
     CLAUDE,
     LANGCHAIN,
     LANGCHAIN_JS,
@@ -67,7 +68,7 @@ _STEP: Final = "agent_step"
 _TASK: Final = "execute_task "
 """Begins the name of a node of LangGraph under OpenLLMetry (0.62), which the processor for it calls a tool (0.1.23)."""
 _TRACED_CALLS: Final[dict[str, TracedCalls]] = {
-    CLAUDE: "all", "@arizeai/openinference-instrumentation-claude-agent-sdk": "all",
+    ADK: "all", CLAUDE: "all", "@arizeai/openinference-instrumentation-claude-agent-sdk": "all",
     "openinference.instrumentation.openai_agents": "tools", "@arizeai/openinference-instrumentation-openai-agents": "tools",
 }  # fmt: skip
 """Scopes for agents of which it is known which calls leave spans. Those for Claude's Agent SDK record no requests to models."""

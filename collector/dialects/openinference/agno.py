@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from collector.dialects.openinference.common import HIDDEN
 from collector.model import semconv
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Scope, Span
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.pauses import PAUSED, outcome_of_pause
-from collector.payloads.refusals import Refusal
+from collector.payloads.refusals import Refusal, may_be_blocked
 from collector.payloads.values import MAX_TEXT, parse_any
 
 SCOPE: Final = "openinference.instrumentation.agno"
@@ -42,6 +43,17 @@ def note_lost_failures(genai_span: GenAISpan, span: Span) -> None:
         genai_span.status = "unset"
         genai_span.note(outcome="told")
         genai_span.refusal = genai_span.refusal or Refusal(is_sure=False)  # so does one whose arguments were refused
+
+
+def note_hidden(call: GenAISpan, span: Span) -> None:
+    """Note of a call whose result is hidden, as that of its run is, that the run waits if no model is asked after it; and of
+    one that ended with what may be a hook's words, that it may be the hook that answered.
+    """
+    output = span.attributes.get(semconv.OUTPUT_VALUE)
+    if output == HIDDEN:
+        call.note(extent="apart")
+    elif call.refusal is None and may_be_blocked(output):
+        call.refusal = Refusal(is_sure=False)
 
 
 def note_traced_calls(agent: GenAISpan, span: Span) -> None:

@@ -220,5 +220,7 @@ def _read_requests_of_adk(span: Span, output: object) -> GenAISpan:
     genai_span.conversation_id = name_of(span.attributes.get(semconv.SESSION_ID))
     if type(given) is str and len(given) <= MAX_TEXT:
         genai_span.history = given
-        genai_span.note(extent="memory")
+        asked = flattened_calls({key: value for key, value in span.attributes.items() if key.startswith(_ANSWER)})
+        is_unasked = asked is None and not span.lacks_attributes and output != HIDDEN
+        genai_span.note(extent="memory", outcome="unasked" if is_unasked else "")
     return genai_span

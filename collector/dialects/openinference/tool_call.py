@@ -8,6 +8,7 @@ from typing import Final
 
 from collector.dialects.openinference import agno, dapr
 from collector.dialects.openinference.common import (
+    ADK,
     AGENTS_JS,
     CLAUDE,
     HIDDEN,
@@ -21,11 +22,13 @@ from collector.model.from_span import doubt_failure, doubt_outcome, doubt_start,
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads import langchain
+from collector.payloads.pauses import LONG_RUNNING, waits_for_confirmation
 from collector.payloads.refusals import (
     MAX_CHARS,
     Refusal,
     find_refusal,
     guardrail_refusal,
+    may_be_blocked,
     refuses,
     settled_by_parameters,
 )
@@ -51,8 +54,7 @@ _PIPECAT: Final = "openinference.instrumentation.pipecat"
 """It ends all spans well. A handler has no other way to tell a failure than its result (Pipecat 1.x)."""
 CREWAI: Final = "openinference.instrumentation.crewai"
 """It ends the spans of tools well, also of one that failed (CrewAI 0.2xx) or could not reach the coworker that it names."""
-_ADK: Final = "openinference.instrumentation.google_adk"
-"""It ends the spans of tools well, also of one whose error a callback answered, or that answered with an error (1.0)."""
+_TYPE: Final = "gen_ai.tool.type"
 _BEEAI: Final = "openinference.instrumentation.beeai"
 _STARTED: Final = "start (tool."
 """Begins the event with which a tool of BeeAI starts. Where a requirement of its agent answers in its place, as it does for
@@ -61,7 +63,7 @@ _EXIT_CODE: Final = "Exit code "
 """Begins the words for a command of a shell that ran and failed."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 
-ATTRIBUTES: Final = (TOOL_NAME, _AUTOGEN_TOOL, _TOOL_PARAMETERS, _REQUESTED, *_CALL_IDS)
+ATTRIBUTES: Final = (TOOL_NAME, _TYPE, _AUTOGEN_TOOL, _TOOL_PARAMETERS, _REQUESTED, *_CALL_IDS)
 """What is read of a tool beside what other spans have."""
 
 
@@ -118,6 +120,18 @@ def _read_what_is_of_framework(genai_span: GenAISpan, span: Span) -> None:
         dapr.read_call(genai_span, span)
     elif genai_span.scope == agno.SCOPE:
         agno.note_lost_failures(genai_span, span)
+        agno.note_hidden(genai_span, span)
+    elif genai_span.scope == ADK:
+        _read_adk(genai_span, span)
+
+
+def _read_adk(genai_span: GenAISpan, span: Span) -> None:
+    answer = span.attributes.get(semconv.OUTPUT_VALUE)
+    genai_span.is_pending = waits_for_confirmation(answer)
+    if span.attributes.get(_TYPE) == LONG_RUNNING:
+        genai_span.note(extent="apart")
+    if genai_span.refusal is None and may_be_blocked(answer):
+        genai_span.refusal = Refusal(is_sure=False)
 
 
 def _has_started(span: Span) -> bool:
@@ -147,7 +161,7 @@ def _arguments_of(span: Span) -> object:
 
 
 def _read_refusal(genai_span: GenAISpan, output: object) -> None:
-    is_told = genai_span.scope in (_PIPECAT, _ADK) or is_in_place_of_result(output)
+    is_told = genai_span.scope in (_PIPECAT, ADK) or is_in_place_of_result(output)
     if is_told and ((told := tool_result(None, output)).failed or is_in_place_of_result(output)):
         genai_span.status, genai_span.refusal = "error", told.refusal or genai_span.refusal
     elif is_told and told.is_open and genai_span.status == "ok":

@@ -25,6 +25,7 @@ from collector.payloads.function_parameters import PARAMETER
 from collector.payloads.pauses import PAUSED, outcome_of_pause
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_arguments import RECORDS
+from collector.payloads.user_input import ends_with_answers
 from collector.payloads.values import MAX_NAME, find_text, first_name, name_of
 
 _SENTRY_TOOLS: Final = "gen_ai.request.available_tools"
@@ -46,7 +47,7 @@ _INTERRUPT: Final = re.compile(r"'id': 'v1:(?:before_)?tool_call:([^:']{1,256}):
 _STRANDS_FOR_PYTHON: Final = "strands.telemetry.tracer"
 _FINISH, _WAITS = "finish_reason", "interrupt"
 _WAITS_IN_MESSAGE: Final = ('"finish_reason": "interrupt"}]', '"finish_reason":"interrupt"}]')
-_AGNO: Final = "openlit.instrumentation.agno"
+_AGNO: Final = ("openlit.instrumentation.agno", "opentelemetry.instrumentation.genai.agno")
 _BEYOND_LIMIT: Final = (
     "ai.koog.agents.core.agent.exception.AIAgentMaxNumberOfIterationsReachedException",
     "strands.types.exceptions.MaxTokensReachedException",
@@ -117,10 +118,12 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
     elif genai_span.scope in microsoft.SCOPES:
         microsoft.read_agent(genai_span, span)
-    elif genai_span.scope == _AGNO:
+    elif genai_span.scope in _AGNO:
         told = span.attributes.get(semconv.OUTPUT_MESSAGES)
-        if type(told) is str and f'"{PAUSED[0]}' in told:
+        if type(told) is str and any(f'"{words}' in told for words in PAUSED):
             genai_span.note(outcome=outcome_of_pause(told))
+        if ends_with_answers(genai_span.user_input):
+            genai_span.note(extent="resumed")
     elif span.name.startswith(quarkus.AI_SERVICE):
         quarkus.read_service(genai_span, span)
     if genai_span.scope in _HOOKED:

@@ -34,7 +34,6 @@ _GUARDRAIL: Final = "io.quarkiverse.langchain4j.guardrails.ToolGuardrailExceptio
 _OF_INPUT: Final = ".ToolGuardrailService.executeInputGuardrails("
 _OF_CALL: Final = ".ToolSpanWrapper.wrap("
 """In a stack trace once for each span of a call around what was thrown."""
-_STACK_TRACE: Final = "exception.stacktrace"
 _MAX_TRACE: Final = 100_000
 _ENDS_RUN: Final = re.compile(
     r"The LLM is trying to execute the '[^'\n]{1,256}' tool, but no such tool exists\."
@@ -86,7 +85,9 @@ def _refusal(call: GenAISpan, raised: Mapping[str, Any]) -> Refusal:
         if misfit[1] == call.arguments or misfit[2] == call.name:
             return Refusal()
         return BEGAN if type(call.arguments) is str else Refusal(is_sure=False)
-    return _refusal_before(kind, raised.get(_STACK_TRACE)) if kind in (_GUARDRAIL, _NOT_BEGUN) else BEGAN
+    return (
+        _refusal_before(kind, raised.get(semconv.EXCEPTION_STACK_TRACE)) if kind in (_GUARDRAIL, _NOT_BEGUN) else BEGAN
+    )
 
 
 def _refusal_before(kind: object, trace: object) -> Refusal:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from collector.model.span import Scope, Span
-from tests.builders import called, doubts, run_of, runs_of, span_of_kind
+from collector.model.span import Scope, Span, SpanEvent
+from tests.builders import called, doubts, run_of, runs_of, span, span_of_kind
 
 kind = partial(span_of_kind, "openinference.span.kind", scope="openinference.instrumentation.agno", status=1)
 CALLS = [
@@ -19,8 +19,8 @@ CALLS = [
 
 
 def of(release: str, *spans: Span) -> list[Span]:
-    for span in spans:
-        span.scope = Scope(span.scope.name, release)
+    for one in spans:
+        one.scope = Scope(one.scope.name, release)
     return list(spans)
 
 
@@ -145,3 +145,92 @@ def test_a_run_may_be_paused_and_go_on_in_one_trace() -> None:
     around = kind("CHAIN", "chat", 1, lasting=200)
     runs = runs_of(around, *paused("I have tools to execute, but I need confirmation.", 1), *resumed(1))
     assert [(called(run), doubts(run)) for run in runs] == [(["(pay)"], []), (["pay"], [])]
+
+
+HOOK = '  File "f.py", line 2187, in _safe_hook_call\n    return hook(**hook_args)\n'
+AROUND = ", in wrapper\n    return self._safe_hook_call(hook, hook_args)\n" + HOOK
+FRAMES = {
+    "pre-hook": f', in _execute\n    self._handle_pre_hook()\n  File "f.py", line 2225, in _handle_pre_hook\n{HOOK}',
+    "hook": AROUND,
+    "tool in hook": AROUND + '  File "f.py", line 2500, in execute_entrypoint\n    return func(**args)\n',
+    "tool": ", in _execute\n    result = self.function.entrypoint(**entrypoint_args, **self.arguments)\n",
+    "post-hook": f', in _execute\n    self._handle_post_hook()\n  File "f.py", line 2255, in _handle_post_hook\n{HOOK}',
+    "none": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("raised", "calls", "expected"),
+    [
+        ("pre-hook", ["(pay)"], []),
+        ("hook", ["pay"], ["uncertain_execution"]),
+        ("tool in hook", ["pay"], []),
+        ("tool", ["pay"], []),
+        ("post-hook", ["pay"], []),
+        ("none", ["pay"], ["uncertain_execution"]),
+    ],
+)
+def test_the_stack_tells_whether_a_hook_ended_a_call_before_its_tool(
+    raised: str, calls: list[str], expected: list[str]
+) -> None:
+    """Agno 3: what has the agent stop, or try again, may be raised by a hook before the tool, by hooks around it, or by it."""
+    exception = {"exception.type": "agno.exceptions.RetryAgentRun", "exception.message": "Pay less"}
+    trace = {"exception.stacktrace": f'Traceback:\n  File "f.py", line 2603{FRAMES[raised]}'} if FRAMES[raised] else {}
+    call = tool("pay", 3, 20, "")
+    call.status, call.status_message = 2, "Pay less"
+    call.events = [SpanEvent("exception", 0, {**exception, **trace})]
+    told_less = [{"role": "user", "content": "Go"}, {"role": "assistant", "tool_calls": CALLS[1:]}]
+    asked = {"role": "assistant", "tool_calls": CALLS[1:]}
+    run = run_of(*of("", AGENT, request(2, 1, [], asked), call, request(5, 60, told_less, DONE)))
+    assert (called(run), doubts(run)) == (calls, expected)
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [("paid", []), ("Tool call blocked by policy", ["uncertain_execution"])],
+)
+def test_a_hook_may_have_answered_in_place_of_a_tool(output: str, expected: list[str]) -> None:
+    asked = {"role": "assistant", "tool_calls": CALLS[1:]}
+    results = [{"role": "user"}, asked, {"role": "tool", "tool_call_id": "c1", "content": output}]
+    run = run_of(*of("", AGENT, request(2, 1, [], asked), tool("pay", 3, 20, output), request(5, 60, results, DONE)))
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
+@pytest.mark.parametrize(("goes_on", "expected"), [(False, ["other_traces"]), (True, [])])
+def test_a_run_whose_content_is_hidden_may_wait_if_it_ends_with_a_call(goes_on: bool, expected: list[str]) -> None:
+    """That another call has to be confirmed was in the model's answer, and in what the run returned."""
+    hidden = {"input.value": "__REDACTED__", "output.value": "__REDACTED__"}
+    agent = kind("AGENT", "shop.run", 1, lasting=100, attributes={"agno.agent": "shop", **hidden})
+    spans = [agent, kind("LLM", "OpenAIChat.invoke", 2, 1, 1, attributes=hidden), tool("get", 3, 20, "__REDACTED__")]
+    spans += [kind("LLM", "OpenAIChat.invoke", 4, 1, 60, attributes=hidden)] if goes_on else []
+    run = run_of(*of("", *spans))
+    assert (called(run), doubts(run)) == (["get"], expected)
+
+
+def official(number: int, output: str, given: str, tool_name: str, at: float = 0) -> list[Span]:
+    """The official instrumentation records no requests to models."""
+    scope = "opentelemetry.instrumentation.genai.agno"
+    agent = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "shop",
+        "gen_ai.input.messages": given,
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"content": output, "type": "text"}]}]),
+    }
+    call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool_name, "gen_ai.tool.call.arguments": "{}"}
+    return [
+        span("invoke_agent shop", number, 0, at, 50, attributes=agent, scope=scope),
+        span(f"execute_tool {tool_name}", number + 1, number, at + 10, attributes=call, scope=scope),
+    ]
+
+
+def test_a_run_that_is_paused_and_goes_on_under_the_official_instrumentation() -> None:
+    asked = json.dumps([{"role": "user", "parts": [{"content": "Go", "type": "text"}]}])
+    answered = '[{"role":"tool","parts":[{"response":{"confirmed":true},"id":"c1","type":"tool_call_response"}]}]'
+    waiting = run_of(*official(1, "I have tools to execute, but I need confirmation.", asked, "get"))
+    going_on = run_of(*official(3, "Done.", answered, "pay"))
+    whole = run_of(*official(5, "Done.", asked, "get"))
+    assert [(called(run), doubts(run)) for run in (waiting, going_on, whole)] == [
+        (["get"], ["other_traces"]),
+        (["pay"], ["other_traces"]),
+        (["get"], []),
+    ]

@@ -453,3 +453,47 @@ def test_without_content_a_run_that_begins_with_a_call_began_in_another_trace(as
         model(3, 20),
     )
     assert (called(run), "other_traces" in doubts(run)) == (["pay"], not asks_first)
+
+
+PLUGIN = "await invocation_context.plugin_manager.run_before_tool_callback("
+ADK_FRAMES = {
+    "callback": "\n    function_response = await _run_callbacks(\n                        ^^^^\n",
+    "callback of 1.x": "\n      function_response = callback(\n",
+    "plugin": f'\n    {PLUGIN}\n  File "p.py", line 2, in run_before_tool_callback\n',
+    "later callback": "\n    altered_function_response = await _run_callbacks(\n",
+    "tool": '\n    function_response = await tool_runner()\n  File "t.py", line 2, in pay\n',
+}
+
+
+@pytest.mark.parametrize(("raised", "runs"), [*zip(ADK_FRAMES, (False, False, False, True, True), strict=True)])
+def test_the_stack_tells_whether_a_callback_ended_a_call_before_its_tool(raised: str, runs: bool) -> None:
+    trace = f'Traceback:\n  File "c.py", line 516, in _run_with_trace{ADK_FRAMES[raised]}'
+    events = [("exception", {"exception.type": "E", "exception.message": "off", "exception.stacktrace": trace})]
+    call = adk("execute_tool pay", 3, 1, 20, attributes={**TOOL, f"{ADK}.tool_call_args": '{"n": 1}'}, events=events)
+    call.status, call.status_message = 2, "off"
+    asked = {"role": "model", "parts": [{"functionCall": {"id": "adk-1", "name": "pay", "args": {"n": 1}}}]}
+    agent = adk("agent_run [shop]", 1, lasting=100, status=2, message="off")
+    run = run_of(agent, model(2, 1, {"role": "user", "parts": [{"text": "Go"}]}, answer=asked), call)
+    assert (called(run), doubts(run)) == (["pay" if runs else "(pay)"], [])
+
+
+def test_what_a_plugin_reflects_on_has_failed() -> None:
+    reflected = '{"response_type": "ERROR_HANDLED_BY_REFLECT_AND_RETRY_PLUGIN", "error_details": "no money"}'
+    attributes = {**TOOL, f"{ADK}.tool_call_args": '{"n": 1}', f"{ADK}.tool_response": reflected}
+    assert read_tool(adk("execute_tool pay", 2, 1, attributes=attributes)) == ("pay", "adk-1", {"n": 1}, "error")
+
+
+def test_with_content_a_run_that_begins_with_the_only_call_of_which_it_is_told_began_in_another_trace() -> None:
+    """A human approved it: nothing else was called before."""
+    recorded = {f"{ADK}.tool_call_args": '{"n": 1}', f"{ADK}.tool_response": '{"ok": 1}'}
+    call = adk("execute_tool pay", 2, 1, 5, attributes={**TOOL, **recorded})
+    told = [
+        {"role": "user", "parts": [{"text": "Go"}]},
+        {"role": "model", "parts": [{"functionCall": {"id": "adk-1", "name": "pay", "args": {"n": 1}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"id": "adk-1", "name": "pay", "response": {"ok": 1}}}]},
+    ]
+    last = model(3, 20, *told, answer={"role": "model", "parts": [{"text": "Done."}]})
+    named = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop"}
+    agent = adk("invoke_agent shop", 1, lasting=100, attributes=named)
+    run = run_of(agent, call, last)
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])

@@ -229,3 +229,79 @@ def test_a_call_that_was_cancelled_in_autogen_has_no_output(has_ended: bool) -> 
     )
     run = run_of(span_of_kind(KIND, "AGENT", "shop.on_messages_stream", 1, lasting=100, scope=AUTOGEN), call)
     assert (called(run), doubts(run)) == (["pay"], [] if has_ended else ["unobserved_results"])
+
+
+def run_of_adk(tool: dict[str, Any], asked: list[str], *told: dict[str, Any], answer: dict[str, Any]) -> list[Span]:
+    """One of ADK 2.13 that a human is asked in: ``asked`` are the tools that answers on the span asked for."""
+    name = "llm.output_messages.0.message.tool_calls.{}.tool_call.function.name"
+    messages: dict[str, Any] = {name.format(number): tool for number, tool in enumerate(asked)}
+    for number, message in enumerate(told):
+        for key, value in message.items():
+            messages[f"llm.input_messages.{number}.message.{key}"] = value
+    requests = {
+        "gen_ai.operation.name": "generate_content", **messages,
+        "input.value": json.dumps({"contents": [one["content"] for one in told]}),
+        "output.value": json.dumps({"content": answer}),
+    }  # fmt: skip
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "refund", "tool.name": "refund", **tool}
+    return [
+        span_of_kind(KIND, "AGENT", "agent_run [desk]", 1, attributes={"agent.name": "desk"}, scope=ADK_SCOPE),
+        span_of_kind(
+            KIND, "LLM", "invoke_agent desk", 2, 1, 1, 90, attributes=requests, scope="gcp.vertex.agent", status=1
+        ),
+        span_of_kind(KIND, "TOOL", "execute_tool refund", 3, 2, 20, attributes=attributes, scope=ADK_SCOPE, status=1),
+    ]
+
+
+def of_adk(answer: Any) -> dict[str, Any]:
+    return {
+        "input.value": '{"n": 4}', "tool.parameters": '{"n": 4}', "tool.id": "adk-1",
+        "output.value": json.dumps({"id": "adk-1", "name": "refund", "response": answer}),
+    }  # fmt: skip
+
+
+QUESTION = {"role": "user", "content": {"role": "user", "parts": [{"text": "Refund order 4."}]}}
+LOOKED_UP = {
+    "role": "model",
+    "content": {"role": "model", "parts": [{"function_call": {"name": "look_up", "args": {"n": 4}}}]},
+}
+FOUND = {
+    "role": "tool",
+    "content": {"role": "user", "parts": [{"function_response": {"name": "look_up", "response": {"n": 4}}}]},
+}
+DONE: dict[str, Any] = {"role": "model", "parts": [{"text": "Done."}]}
+UNCONFIRMED = {"error": "This tool call requires confirmation, please approve or reject."}
+
+
+BLOCKED = {"result": "Tool call blocked by policy"}
+LONG_RUNNING = {**of_adk({"ticket": 7}), "gen_ai.tool.type": "LongRunningFunctionTool"}
+
+
+def told_of_refund(answer: Any) -> list[dict[str, Any]]:
+    return [{"role": "model", "content": ASKED}, {"role": "tool", "content": told_by_adk(answer)}]
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked", "told", "answer", "calls", "expected"),
+    [
+        (of_adk(UNCONFIRMED), ["refund"], [QUESTION], ASKED, ["(refund)"], ["other_traces"]),
+        (LONG_RUNNING, ["refund"], [QUESTION], ASKED, ["refund"], ["other_traces"]),
+        (LONG_RUNNING, ["refund"], [QUESTION, *told_of_refund({"ticket": 7})], DONE, ["refund"], []),
+        # A human approved it in an earlier trace, which asked for it and, the first time, made another call.
+        (
+            of_adk({"ok": 1}),
+            [],
+            [QUESTION, LOOKED_UP, FOUND, *told_of_refund({"ok": 1})],
+            DONE,
+            ["refund"],
+            ["other_traces"],
+        ),
+        (of_adk({"ok": 1}), [], [QUESTION, *told_of_refund({"ok": 1})], DONE, ["refund"], ["other_traces"]),
+        (of_adk(BLOCKED), ["refund"], [QUESTION, *told_of_refund(BLOCKED)], DONE, ["refund"], ["uncertain_execution"]),
+    ],
+)
+def test_a_run_of_adk_around_what_a_human_or_a_callback_answers(
+    tool: Any, asked: list[str], told: list[Any], answer: Any, calls: list[str], expected: list[str]
+) -> None:
+    run = run_of(*run_of_adk(tool, asked, *told, answer=answer))
+    assert (called(run), doubts(run)) == (calls, expected)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Scope, Span
-from tests.builders import agent_span, called, doubts, model_span, run_of, tool_span
+from tests.builders import agent_span, called, doubts, model_span, run_of, runs_of, tool_span
 
 STRANDS = "strands.telemetry.tracer"
 APPROVAL = "[{'id': 'v1:before_tool_call:c2:0ddc9110', 'name': 'appr', 'reason': 'sure?', 'response': None}]"
@@ -189,3 +189,31 @@ def test_an_answer_that_was_cut_off_ends_a_run_in_place_of_its_calls() -> None:
         model_span((), 4, 1, at=40, scope=STRANDS, events=[("gen_ai.choice", cut)]),
     )
     assert (called(run), doubts(run)) == (["get", "(get)"], [])
+
+
+def test_an_agent_in_a_tool_that_waits_for_a_human_is_a_part_of_a_run_like_that_around_it() -> None:
+    """And so is it in the trace in which both go on: there it begins with the call."""
+    ends = ("gen_ai.choice", {"message": APPROVAL, "finish_reason": "interrupt"})
+    asked = ("gen_ai.user.message", {"content": '[{"text": "go"}]'})
+    desk = [{"toolUse": {"toolUseId": "c1", "name": "ask_payer", "input": {}}}]
+    pay = [{"toolUse": {"toolUseId": "c2", "name": "pay", "input": {"x": 2}}}]
+    waiting = runs_of(
+        agent_span("desk", 1, scope=STRANDS, lasting=100, events=[asked, ends]),
+        strands_model(2, 1, 1, told_by_strands("user", {"text": "go"}), answer=desk),
+        tool_span("ask_payer", {}, 3, 1, at=20, lasting=70, scope=STRANDS),
+        agent_span("payer", 4, 3, at=21, lasting=60, scope=STRANDS, events=[asked, ends]),
+        strands_model(5, 4, 22, told_by_strands("user", {"text": "go"}), answer=pay),
+    )
+    paid = {"toolResult": {"toolUseId": "c2", "status": "success", "content": [{"text": "paid"}]}}
+    done = {"toolResult": {"toolUseId": "c1", "status": "success", "content": [{"text": "paid"}]}}
+    go, ok = told_by_strands("user", {"text": "go"}), [{"text": "ok"}]
+    going_on = runs_of(
+        agent_span("desk", 1, scope=STRANDS, lasting=100),
+        tool_span("ask_payer", {}, 3, 1, at=2, lasting=70, scope=STRANDS),
+        agent_span("payer", 4, 3, at=3, lasting=60, scope=STRANDS),
+        tool_span("pay", {"x": 2}, 5, 4, at=4, scope=STRANDS),
+        strands_model(6, 4, 20, go, told_by_strands("assistant", pay[0]), told_by_strands("tool", paid), answer=ok),
+        strands_model(7, 1, 80, go, told_by_strands("assistant", desk[0]), told_by_strands("tool", done), answer=ok),
+    )
+    assert [called(run) for run in going_on] == [["ask_payer"], ["pay"]]
+    assert ["other_traces" in doubts(run) for run in (*waiting, *going_on)] == [True] * 4

@@ -1,0 +1,43 @@
+"""Stack traces of what was raised inside the span of a call: by a hook before its tool began, or later.
+
+Python's name functions of the frameworks around hooks and tools, the outermost first.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from collector.payloads.refusals import BEGAN, Refusal
+
+_MAX_TRACE: Final = 16_384
+"""How much of a stack trace is searched."""
+_AGNO_HOOKS: Final = ", in _safe_hook_call"
+_AGNO_TOOL: Final = re.compile(r", in execute_entrypoint(?:_async)?\n")
+_FIRST: Final = re.compile(
+    # Agno (2 and 3): the hook before the tool, that after it, the hooks around it, and the tool
+    r"(?P<before>, in _handle_pre_hook(?:_async)?\n)|(?P<after>, in _handle_post_hook(?:_async)?\n)"
+    rf"|(?P<around>{_AGNO_HOOKS}(?:_async)?\n)|(?P<tool>\bself\.function\.entrypoint\()"
+    # Google's ADK for Python (1 and 2): plugins and callbacks, whose answers have two names
+    r"|(?P<plugin>, in run_before_tool_callback\n)|(?P<plugin_after>, in run_(?:after_tool|on_tool_error)_callback\n)"
+    r"|(?P<callback>\n +function_response = (?:await )?(?:_run_callbacks|callback)\()"
+    r"|(?P<callback_after>\n +altered_function_response = )"
+)
+_BEFORE: Final = ("before", "plugin", "callback")
+
+
+def refusal_in_stack(trace: object) -> Refusal | None:
+    """Returns what the stack trace of a call that failed says of whether its tool began; None if it says nothing.
+
+    Of Agno's hooks around a tool nothing tells whether one raised before or after it, unless the tool is in the trace.
+    """
+    if type(trace) is not str:
+        return None
+    first = _FIRST.search(trace, 0, _MAX_TRACE)
+    if first is None:
+        return None
+    if first.lastgroup in _BEFORE:
+        return Refusal()
+    if first.lastgroup == "around" and _AGNO_TOOL.search(trace, first.end(), _MAX_TRACE) is None:
+        return Refusal(is_sure=False)
+    return BEGAN
