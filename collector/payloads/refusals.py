@@ -241,6 +241,7 @@ _INTERRUPT: Final = re.compile(
     r"|(?:\[\w{1,40}\] failed to invoke tool, toolName=[^,\n]{1,256}, err=)?interrupt (?:signal: ID=|and rerun\b)"
     # Google ADK for Go
     r"|error tool \"[^\"\n]{1,256}\" requires confirmation, please approve or reject\b"
+    r"|(?:WaitingForEvent: )?Waiting for event <class '"  # LlamaIndex
 )
 _OPENAI_AGENTS: Final = re.compile(r"openai[_-]agents")
 """In the names of all scopes of instrumentations of the OpenAI Agents SDK."""

@@ -266,8 +266,13 @@ def _is_after(call: DraftCall, last: GenAISpan, requested: Iterable[RequestedCal
     return is_asked or last.end_ns <= latest_start(call.start_ns)
 
 
+def _is_made_later(waiting: DraftCall, calls: Iterable[DraftCall]) -> bool:
+    """Whether a call of the run is that which waited, made when there was an answer."""
+    return any(call.executed and call.name == waiting.name and call.start_ns > waiting.start_ns for call in calls)
+
+
 def _doubt_pending(
-    calls: Iterable[DraftCall],
+    calls: Sequence[DraftCall],
     run: RunSpans,
     models: Sequence[GenAISpan],
     known: KnownCalls,
@@ -296,7 +301,9 @@ def _doubt_pending(
         if not (is_awaited or call.span_id in pending):
             continue
         if not call.executed:  # its span says so, or that of the agent
-            is_last = call.span_id in pending and _is_after(call, models[-1], requested)
+            is_last = (
+                call.span_id in pending and _is_after(call, models[-1], requested) and not _is_made_later(call, calls)
+            )
             run.is_continued |= is_last or (is_awaited and not goes_on_here(run, known))
         elif pending.get(call.span_id or b"") == "asked":
             call.executed = False

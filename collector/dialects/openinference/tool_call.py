@@ -55,6 +55,8 @@ _PIPECAT: Final = "openinference.instrumentation.pipecat"
 CREWAI: Final = "openinference.instrumentation.crewai"
 """It ends the spans of tools well, also of one that failed (CrewAI 0.2xx) or could not reach the coworker that it names."""
 _TYPE: Final = "gen_ai.tool.type"
+_TO_COWORKER: Final = ("Delegate work to coworker", "Ask question to coworker")
+"""Tools of CrewAI inside which another agent works, without a span of its own (1.1)."""
 _BEEAI: Final = "openinference.instrumentation.beeai"
 _STARTED: Final = "start (tool."
 """Begins the event with which a tool of BeeAI starts. Where a requirement of its agent answers in its place, as it does for
@@ -123,6 +125,8 @@ def _read_what_is_of_framework(genai_span: GenAISpan, span: Span) -> None:
         agno.note_hidden(genai_span, span)
     elif genai_span.scope == ADK:
         _read_adk(genai_span, span)
+    elif genai_span.scope == CREWAI and genai_span.name in _TO_COWORKER:
+        genai_span.note(extent="asks")
 
 
 def _read_adk(genai_span: GenAISpan, span: Span) -> None:

@@ -54,3 +54,16 @@ def test_calls_of_two_answers_are_made_one_after_the_other() -> None:
         kickoff(asking("look"), told("look"), asking("pay"), told("pay")), tool("look", 2, 20), tool("pay", 3, 30)
     )
     assert (called(run), steps(run), doubts(run)) == (["look", "pay"], [0, 1], [])
+
+
+def test_a_coworker_that_an_agent_asks_may_have_made_the_calls_inside() -> None:
+    """Its work has no span of its own, in a crew: that of the delegation is around it."""
+    calls = [
+        kind(
+            "TOOL", "Delegate work to coworker.run", 2, 1, 10, 50, attributes={"tool.name": "Delegate work to coworker"}
+        ),
+        kind("TOOL", "pay.run", 3, 2, 20, attributes={"tool.name": "pay", "input.value": '{"n": 1}'}),
+        kind("TOOL", "get.run", 4, 1, 70, attributes={"tool.name": "get", "input.value": '{"n": 1}'}),
+    ]
+    run = run_of(kind("AGENT", "shop._execute_core", 1, lasting=100, attributes={"crew_key": "k"}), *calls)
+    assert (called(run), doubts(run)) == (["Delegate work to coworker", "pay", "get"], ["uncertain_owner"])

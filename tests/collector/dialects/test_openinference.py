@@ -1448,6 +1448,26 @@ def test_a_tool_of_llama_index_that_waited_for_a_human_is_one_call() -> None:
     assert doubts(run) == []
 
 
+@pytest.mark.parametrize(("is_answered", "expected"), [(True, []), (False, ["other_traces"])])
+def test_a_workflow_of_llama_index_that_ends_with_a_tool_that_waits_goes_on_elsewhere(
+    is_answered: bool, expected: list[str]
+) -> None:
+    """LlamaIndex 0.14: its context was kept, and another run of the workflow begins with it."""
+    asked = {"tool.name": "danger", "input.value": '{"kwargs": {"x": "1"}}'}
+    waiting = "WaitingForEvent: Waiting for event <class 'workflows.events.HumanResponseEvent'>"
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call."
+    answer = {f"{call}function.name": "danger", f"{call}function.arguments": '{"x": "1"}', f"{call}id": "call_1"}
+    spans = [
+        oi("CHAIN", "FunctionAgent.run", 1, lasting=100, status=1),
+        oi("LLM", "OpenAILike.achat", 2, 1, 1, 5, attributes=answer, status=1),
+        oi("TOOL", "FunctionTool.acall", 3, 1, 10, 2, attributes=asked, status=2, message=waiting),
+    ]
+    returned = {**asked, "output.value": '{"raw_output":"did","is_error":false}'}
+    if is_answered:  # and is what the workflow returns
+        spans.append(oi("TOOL", "FunctionTool.acall", 4, 1, 30, 2, attributes=returned, status=1))
+    assert doubts(run_of(*spans)) == expected
+
+
 def test_calls_in_words_are_those_that_the_models_spans_ask_for() -> None:
     """CrewAI 1.15 beside the instrumentation of OpenAI: the conversation in the agent's span has its own calls alone."""
 
