@@ -78,6 +78,7 @@ FINISH_REASONS: Final = (
     "llm.output_messages.0.message.finish_reason",
     "llm.finish_reason",
     "anthropic.message.stop_reason",
+    "cloudflare.agents.response.finish_reason",
 )
 """Attributes in which instrumentations say why a model stopped."""
 HOST_NAMES: Final = ("k8s.node.name", "host.id", "host.name", "service.instance.id", "service.name")

@@ -23,6 +23,7 @@ from collector.reconstruction.waiting_agents import (
     LANGCHAIN,
     PYDANTIC_AI,
     TOLD_OF_CALLS,
+    VERCEL,
 )
 from collector.reconstruction.weighing import NOT_TAKEN
 
@@ -230,9 +231,9 @@ def _asked_unseen(run: RunSpans) -> bool:
 
 def _ends_well_to_wait(run: RunSpans, anchor: GenAISpan, asked: Sequence[RequestedCall], known: KnownCalls) -> bool:
     """Whether a run that ended well waits for calls that its last answer asked for, of which no span shows one."""
-    if anchor.scope in AI_SDK and run.parent is not None:
+    if anchor.scope in VERCEL and run.parent is not None:
         return False  # the tool inside which it ran has its answer
-    if anchor.scope in AI_SDK and _asked_unseen(run):
+    if anchor.scope in VERCEL and _asked_unseen(run):
         return not known.has_later_run(anchor)
     if not asked or all(one.execution for one in asked):
         return False

@@ -10,8 +10,10 @@ from typing import Final
 PYDANTIC_AI: Final = "pydantic-ai"
 AGNO: Final = "openlit.instrumentation.agno"
 ADK_RUST: Final = "adk_rust"
+CLOUDFLARE: Final = "agents/observability/ai"
+"""Cloudflare's Agents: Vercel's AI SDK in spans of theirs, where that of an agent holds nothing that it was given."""
 BEGIN_WITH_ANSWERS: Final = (
-    PYDANTIC_AI, AGNO, "agent_framework", "strands.telemetry.tracer", "strands-agents",
+    PYDANTIC_AI, AGNO, CLOUDFLARE, "agent_framework", "strands.telemetry.tracer", "strands-agents",
     "amazon.opentelemetry.distro.instrumentation.langchain", "amazon.opentelemetry.distro.instrumentation.openai_agents",
 )  # fmt: skip
 """They end to wait for answers, and begin anew with these."""
@@ -22,11 +24,13 @@ TOLD_OF_CALLS: Final = (
 """OpenAI Agents and LangChain for JavaScript: they begin with the calls that a human approved, and models are told of these."""
 AI_SDK: Final = ("ai", "gen_ai")
 """Vercel's: 4 to 6, and 7 with LegacyOpenTelemetry; and 7. Their spans hold what an agent began with, results included."""
+VERCEL: Final = (*AI_SDK, CLOUDFLARE)
+"""All that run Vercel's AI SDK."""
 GOOGLE_ADK: Final = "gcp.vertex.agent"
 BEGIN_WITH_CALLS: Final = (GOOGLE_ADK, "@voltagent/core", "swiftide", *AI_SDK, *TOLD_OF_CALLS)
 """Likewise Vercel's AI SDK, Google's ADK, VoltAgent and Swiftide. Without content, nothing says that a run ends to wait."""
 END_WELL: Final = (
-    "@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents", *AI_SDK,
+    "@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents", *VERCEL,
 )  # fmt: skip
 """OpenAI Agents for JavaScript, and Vercel's AI SDK: a run that ends well with calls that no span shows waits for a human, or
 for the application to make them, or hands over."""

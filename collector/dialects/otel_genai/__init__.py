@@ -2,7 +2,8 @@
 
 Messages are read wherever one of the releases puts them: attributes (JSON text or structured), span events, log events.
 Strands (strands-agents 1.62, @strands-agents/sdk) and rig (0.44) follow these conventions except for their own attributes of
-what came of a call, Sentry (@sentry/node 10.78) except for the names of a model's answer.
+what came of a call, Sentry (@sentry/node 10.78) except for the names of a model's answer,
+Cloudflare's Agents (0.32) except for approvals.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from collector.dialects.otel_genai import aws, microsoft, model_request, quarkus, tool_call
+from collector.dialects.otel_genai import aws, cloudflare, microsoft, model_request, quarkus, tool_call
 from collector.dialects.otel_genai.log_events import read_log
 from collector.dialects.otel_genai.model_request import read_model, read_steps
 from collector.dialects.otel_genai.span_events import event_value
@@ -76,11 +77,15 @@ def read_span(span: Span) -> GenAISpan | None:
     if type(operation) is not str:
         operation = _operation_in_name(span)
         if operation is None:
-            return IGNORED if aws.is_around_request(span) else None
+            # What Cloudflare's platform does for agents, such as to start one, has no operation.
+            is_around = cloudflare.OPERATION in span.attributes or aws.is_around_request(span)
+            return IGNORED if is_around else None
     reader = _READERS.get(operation) or _READERS.get(operation.lower())  # Microsoft Agent 365: `Chat`
     if reader is None:
         return IGNORED if operation in _STEPS else None
     genai_span = reader(span)
+    if cloudflare.OPERATION in span.attributes:
+        return cloudflare.read_beyond(genai_span, span)
     return aws.read_beyond(genai_span, span) if span.scope.name in aws.SCOPES else genai_span
 
 
@@ -233,8 +238,9 @@ DIALECT: Final[Dialect] = Dialect(
     read_span=read_span,
     markers=(b"gen_ai", quarkus.AI_SERVICE.encode()),
     attributes=frozenset({
-        *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.WORKFLOW_NAME, _NODE,
-        _ITERATIONS, _FINISH, aws.STREAM, tool_call.STRANDS_START, semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
+        *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, *cloudflare.ATTRIBUTES, *_CONVERSATION_IDS,
+        semconv.AGENT_NAME, semconv.WORKFLOW_NAME, _NODE, _ITERATIONS, _FINISH, aws.STREAM, tool_call.STRANDS_START,
+        semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
     }),
     prefixes=(PARAMETER,),
     read_log=read_log,
