@@ -254,6 +254,7 @@ def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
         _read_outcome(genai_span, span.attributes)
     elif _ended_without_outcome(span):
         genai_span.note(outcome="told", extent="nested")
+        genai_span.refusal = Refusal(is_sure=False)
     elif COMPLETION in span.attributes:
         genai_span.refusal = Refusal(is_sure=False)
     elif genai_span.scope == _CHATLAS:
@@ -283,7 +284,9 @@ def _is_refused_by_koog(span: Span, tool: str | None) -> bool:
 
 
 def _ended_without_outcome(span: Span) -> bool:
-    """Whether it is of a call in rig that was cancelled with its run, or panicked: what becomes of any other is written."""
+    """Whether it is of a call in rig that was cancelled with its run, or panicked, or in place of which a hook ended the run:
+    what becomes of any other is written.
+    """
     target = span.attributes.get(_TARGET)
     return type(target) is str and target.startswith(_OF_RIG) and semconv.TOOL_NAME in span.attributes
 

@@ -77,13 +77,13 @@ def test_arguments_that_are_no_json_leave_a_span_without_attributes(told: str) -
 
 
 @pytest.mark.parametrize("arguments", [{"order": 7}, None], ids=["content", "no content"])
-def test_whether_a_call_failed_that_ended_with_its_run_is_open(arguments: dict[str, int] | None) -> None:
-    """A time limit drops the run, or a panic ends it: neither leaves an outcome."""
+def test_whether_a_call_ran_that_ended_with_its_run_is_open(arguments: dict[str, int] | None) -> None:
+    """A time limit drops the run, a panic ends it, or a hook does, in place of the call: none leaves an outcome."""
     cancelled = tool_span(
         "pay", arguments, 2, 1, call_id="c1", at=10, attributes={"gen_ai.tool.type": "function", **RIG}
     )
     run = run_of(agent_span(), model_span([("c1", "pay", {"order": 7})], 3, at=1, lasting=5), cancelled)
-    assert (called(run), doubts(run)) == (["pay"], ["unobserved_results"])
+    assert (called(run), doubts(run)) == (["pay"], ["uncertain_execution", "unobserved_results"])
 
 
 def asking(agent: str | None, name: str, number: int, parent: int, at: float, call_id: str = "") -> Span:
