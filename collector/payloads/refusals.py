@@ -55,6 +55,7 @@ _UNNAMED: Final = re.compile(
         r"Tool input validation failed",  # Mastra
         r"(?:^|^\{\"text\":\")\[Delegation Rejected\] ",  # of a call of another agent
         r"Received tool input did not match expected schema",  # LangChain JS
+        r"^ToolInputValidationError: The received tool input does not match the expected schema\.",  # BeeAI for JavaScript
         r"^Tool input validation error$",  # LangChain, with handle_validation_error
         # LangChain's middleware
         r"^Tool call limit exceeded\. Do not make additional tool calls\.$",

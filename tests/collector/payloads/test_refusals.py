@@ -17,6 +17,7 @@ from tests.operations import within
         "Error: drop_all is not a valid tool, try one of [get_weather].",
         "Error: Invalid parameters for tool 'drop_all': all should be boolean",
         "Error: Received tool input did not match expected schema",
+        'ToolInputValidationError: The received tool input does not match the expected schema.\nInput Schema: "{}"',
         "Error repairing tool call: no tool is like it",
         "Unknown tool name: 'drop_all'. Available tools: 'get_weather'",
         "Model tried to call unavailable tool 'drop_all'.",
