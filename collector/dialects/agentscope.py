@@ -16,6 +16,7 @@ from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, genai_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
+from collector.model.tracing import Outcome
 from collector.payloads.refusals import find_refusal
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import name_of, parse_any
@@ -23,7 +24,10 @@ from collector.payloads.values import name_of, parse_any
 NAME: Final = "agentscope"
 
 _JAVA_2: Final = "io.agentscope"
-_SCOPES: Final = ("agentscope", "agentscope-java", _JAVA_2)
+_PYTHON: Final = "agentscope"
+_SCOPES: Final = (_PYTHON, "agentscope-java", _JAVA_2)
+_UNCONFIRMED: Final = "agentscope.agent.hitl_pending_tools"
+_RUN_ELSEWHERE: Final = "agentscope.agent.external_execution_pending_tools"
 _FAILED: Final = ("state=<ToolResultState.ERROR", "state=<ToolResultState.DENIED", "state=<ToolResultState.INTERRUPTED")
 _FAILED_IN_JSON: Final = re.compile(r'"state": "(error|denied|interrupted)"')
 _IN_PLACE: Final = re.compile(
@@ -42,6 +46,8 @@ def read_span(span: Span) -> GenAISpan | None:
     operation = span.attributes.get(semconv.OPERATION_NAME)
     if span.scope.name == _JAVA_2:
         return _read_java_2(span, operation)
+    if operation == "invoke_agent" and span.scope.name == _PYTHON:
+        return _read_agent(span)
     if operation != "execute_tool":
         return IGNORED if operation == "format" else None
     genai_span = genai_span_of(span, Role.TOOL, NAME)
@@ -56,6 +62,22 @@ def read_span(span: Span) -> GenAISpan | None:
     elif genai_span.status != "error":  # that of the span says nothing of the tool
         genai_span.status = "unset"
         genai_span.note(outcome="told")
+    return genai_span
+
+
+def _read_agent(span: Span) -> GenAISpan:
+    """Reads a run of Python. In 2.0 it tells that it waits for a human, or for the application to run a tool: it goes on in
+    another trace. What its permissions deny leaves no span, and the model is told the words of a rule as a result.
+    """
+    get = span.attributes.get
+    genai_span = context_span_of(
+        span, Role.AGENT, NAME, get(semconv.INPUT_MESSAGES), name_of(get(semconv.CONVERSATION_ID))
+    )
+    genai_span.name = name_of(get(semconv.AGENT_NAME))
+    waits: Outcome = (
+        "told" if get(_RUN_ELSEWHERE) is not None else "open" if get(_UNCONFIRMED) is not None else "hooked"
+    )
+    genai_span.note(traced_calls="all", outcome=waits)
     return genai_span
 
 
@@ -109,5 +131,6 @@ DIALECT: Final[Dialect] = Dialect(
     read_span=read_span,
     attributes=frozenset({
         semconv.OPERATION_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.AGENT_NAME, semconv.TOOL_CALL_RESULT,
+        semconv.INPUT_MESSAGES, semconv.CONVERSATION_ID, _UNCONFIRMED, _RUN_ELSEWHERE,
     }),
 )  # fmt: skip

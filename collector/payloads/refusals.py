@@ -156,6 +156,7 @@ _NAMED: Final = tuple(
         # Claude Code: of a human or a mode, of a hook, of its own tools' arguments
         rf"^permission to (?:use|call|run) {_NAME}[`'\"]? (?:has been|was|is) denied",
         r"^PreToolUse:(\S{1,256}) hook error: ",
+        rf"^Cannot call {_NAME}[`'\"]? while in plan mode\b",
         rf"^(?:<tool_use_error>)?InputValidationError: {_NAME} failed due to the following issue",
         rf"\b(?:rejected|denied|declined) the (?:tool|function) call for {_NAME}",  # LangChain's human in the loop
         # Pydantic: the model that a framework derives from the tool's parameters is named after the tool

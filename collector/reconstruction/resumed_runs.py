@@ -13,6 +13,7 @@ from collector.reconstruction.known_calls import KnownCalls, waits
 from collector.reconstruction.requested_calls import RequestedCall
 from collector.reconstruction.waiting_agents import (
     ADK_RUST,
+    AGENTSCOPE,
     AGNO,
     AI_SDK,
     BEGIN_WITH_ANSWERS,
@@ -34,12 +35,12 @@ def is_fresh(anchor: GenAISpan | None) -> bool:
 
 
 def began_elsewhere(found: Iterable[RequestedCall], run: RunSpans, known: KnownCalls) -> bool:
-    """Whether an agent for JavaScript, or of Google's ADK, was given what a human answered; or began with a call that no answer
-    of the run asked for, and of which its first request tells, or a later one: of inputs that repeat each other a trace keeps
-    the longest.
+    """Whether an agent for JavaScript, of Google's ADK or AgentScope, was given what a human answered; or began with a call
+    that no answer of the run asked for, and of which its first request tells, or a later one: of inputs that repeat each other
+    a trace keeps the longest.
     """
     anchor = run.anchor
-    if anchor is None or run.parent is not None or anchor.scope not in (*TOLD_OF_CALLS, GOOGLE_ADK):
+    if anchor is None or run.parent is not None or anchor.scope not in (*TOLD_OF_CALLS, GOOGLE_ADK, AGENTSCOPE):
         return False
     first = min(run.models, key=by_start)
     is_resumed = resumes_run(anchor.user_input) or any(

@@ -10,6 +10,7 @@ from typing import Final
 PYDANTIC_AI: Final = "pydantic-ai"
 AGNO: Final = "openlit.instrumentation.agno"
 ADK_RUST: Final = "adk_rust"
+AGENTSCOPE: Final = "agentscope"
 CLOUDFLARE: Final = "agents/observability/ai"
 """Cloudflare's Agents: Vercel's AI SDK in spans of theirs, where that of an agent holds nothing that it was given."""
 BEGIN_WITH_ANSWERS: Final = (

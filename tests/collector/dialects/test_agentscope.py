@@ -9,7 +9,7 @@ import pytest
 
 from collector.model.span import Span
 from collector.reconstruction.run import Run
-from tests.builders import agent_span, called, doubts, read_tool, run_of, span, tool_span
+from tests.builders import agent_span, called, doubts, model_span, read_tool, run_of, span, tool_span
 
 
 @pytest.mark.parametrize(("state", "status"), [("ERROR: 'error'", "error"), ("SUCCESS: 'success'", "ok")])
@@ -124,3 +124,70 @@ def test_a_call_of_java_2_without_an_id_waits_for_a_human(tools: str, ended: str
 def test_a_run_of_java_2_without_calls() -> None:
     run = run_of_java_2()
     assert (run.agent, called(run), doubts(run)) == ("shop", [], [])
+
+
+PAY = {"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"n": 1}}
+GET = {**PAY, "id": "c0", "name": "get"}
+
+
+def asked_first(*told: dict[str, Any]) -> str:
+    """The input of a request: what an agent said and was told since the question is one message of its own."""
+    question = {"role": "user", "parts": [{"type": "text", "content": "go"}]}
+    return json.dumps([question, {"role": "assistant", "parts": list(told), "name": "shop"}])
+
+
+def answering(number: int, at: float, told: str, *parts: dict[str, Any]) -> Span:
+    messages = {
+        "gen_ai.input.messages": told,
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts}]),
+    }
+    return model_span((), number, at=at, scope="agentscope", attributes=messages)
+
+
+def told(call: dict[str, Any], words: str) -> dict[str, Any]:
+    return {"type": "tool_call_response", "id": call["id"], "response": words}
+
+
+@pytest.mark.parametrize(
+    ("waits", "expected"),
+    [
+        ("agentscope.agent.hitl_pending_tools", ["other_traces"]),
+        (
+            "agentscope.agent.external_execution_pending_tools",
+            ["other_traces", "uncertain_execution", "unobserved_results"],
+        ),
+        ("agentscope.agent.reply_id", []),
+    ],
+)
+def test_a_run_that_waits_for_a_human_or_for_the_application_goes_on_in_another_trace(
+    waits: str, expected: list[str]
+) -> None:
+    """Python 2.0: one call ran, and the next waits; or is of a tool that is not there."""
+    agent = agent_span("shop", lasting=100, scope="agentscope", attributes={waits: '["pay"]'})
+    done = tool_span("get", {"n": 1}, 3, at=20, call_id="c0", scope="agentscope")
+    asking = answering(2, 1, asked_first(), GET)
+    waiting = answering(4, 40, asked_first(GET, told(GET, "fine")), PAY)
+    run = run_of(agent, asking, done, waiting)
+    assert (called(run), doubts(run)) == (["get", "(pay)"], expected)
+
+
+def test_a_run_that_begins_with_the_call_that_a_human_confirmed_began_in_another_trace() -> None:
+    run = run_of(
+        agent_span("shop", lasting=100, scope="agentscope"),
+        tool_span("pay", {"n": 1}, 2, at=5, call_id="c1", scope="agentscope"),
+        answering(3, 30, asked_first(PAY, told(PAY, "paid")), {"type": "text", "content": "ok"}),
+    )
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
+def test_a_call_without_a_span_of_which_a_result_was_told_may_have_been_denied_by_a_rule() -> None:
+    """Python 2.0: the words are those of the permission, whatever they are."""
+    run = run_of(
+        agent_span("shop", lasting=100, scope="agentscope"),
+        answering(2, 1, asked_first(), GET, PAY),
+        tool_span("get", {"n": 1}, 3, at=20, call_id="c0", scope="agentscope"),
+        answering(
+            4, 40, asked_first(GET, PAY, told(GET, "fine"), told(PAY, "Ask Ada")), {"type": "text", "content": "ok"}
+        ),
+    )
+    assert "uncertain_execution" in doubts(run)

@@ -53,6 +53,7 @@ from tests.operations import within
         "The user doesn't want to proceed with this tool use.",
         "Permission to use drop_all has been denied.",
         "PreToolUse:drop_all hook error: over the budget of today",
+        "Cannot call drop_all while in plan mode.",
         "<tool_use_error>Error: No such tool available: drop_all</tool_use_error>",
         "<tool_use_error>InputValidationError: drop_all failed due to the following issues:\nThe required parameter `all` is",
         "Permission denied because no interactive user response was available. Retry in an interactive session",
