@@ -49,6 +49,8 @@ _AGENT_CHAIN: Final = re.compile(
 )
 # LlamaIndex before 0.12: each method of an agent's parts is an agent's, and is given the tools that it runs.
 _AGENT_STEP: Final = re.compile(r"^\w{0,64}Agent(?:Runner|Worker)\.(?!a?(?:stream_)?chat$)")
+_KEPT_CONTEXT: Final = '{"init_state": {"is_running": true,'
+"""Begins the input of a workflow of LlamaIndex (0.14) that is given the context of one that waited for a human."""
 _BRACKETED: Final = re.compile(r"^(?:agent_run|invocation) \[(.+)\]$")
 _NODE: Final = '"langgraph_node":'
 _EVENT: Final = "target"
@@ -140,7 +142,9 @@ def _read_chain(span: Span) -> GenAISpan:
     if _AGENT_CHAIN.search(span.name):
         genai_span = _read_context(span)
         genai_span.role = Role.AGENT
-        transcript = span.attributes.get(semconv.OUTPUT_VALUE)
+        given, transcript = span.attributes.get(semconv.INPUT_VALUE), span.attributes.get(semconv.OUTPUT_VALUE)
+        if type(given) is str and given.startswith(_KEPT_CONTEXT):
+            genai_span.note(extent="resumed")
         if type(transcript) is str and _HAYSTACK_MESSAGE in transcript and len(transcript) <= MAX_TEXT:
             genai_span.history, genai_span.has_output = transcript, _tells_all_of_haystack(transcript)
         return genai_span

@@ -1468,6 +1468,21 @@ def test_a_workflow_of_llama_index_that_ends_with_a_tool_that_waits_goes_on_else
     assert doubts(run_of(*spans)) == expected
 
 
+@pytest.mark.parametrize(("is_running", "expected"), [("true", ["other_traces"]), ("false", [])])
+def test_a_workflow_of_llama_index_with_the_context_of_one_that_waited_goes_on(
+    is_running: str, expected: list[str]
+) -> None:
+    """LlamaIndex 0.14. That of a workflow that has ended, which remembers the conversation, is not running."""
+    given = {"input.value": f'{{"init_state": {{"is_running": {is_running}, "config": {{"steps": {{}}}}}}}}'}
+    asked = {"tool.name": "danger", "input.value": '{"kwargs": {"x": "1"}}', "output.value": "did"}
+    run = run_of(
+        oi("CHAIN", "FunctionAgent.run", 1, lasting=100, status=1, attributes=given),
+        oi("TOOL", "FunctionTool.acall", 2, 1, 10, 2, attributes=asked, status=1),
+        oi("LLM", "OpenAILike.achat", 3, 1, 20, 5, attributes={"output.value": "Done."}, status=1),
+    )
+    assert (called(run), doubts(run)) == (["danger"], expected)
+
+
 def test_calls_in_words_are_those_that_the_models_spans_ask_for() -> None:
     """CrewAI 1.15 beside the instrumentation of OpenAI: the conversation in the agent's span has its own calls alone."""
 
