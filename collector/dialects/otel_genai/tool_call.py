@@ -22,6 +22,7 @@ from collector.payloads.refusals import (
     guardrail_refusal,
     is_interrupt,
     is_refusal,
+    may_be_blocked,
 )
 from collector.payloads.span_names import is_handoff
 from collector.payloads.told_failures import failure_in_message, is_in_place_of_result
@@ -110,6 +111,12 @@ ATTRIBUTES: Final = (
 """What is read of a call beside what all spans have."""
 
 
+_ANSWERED_BY_HOOKS: Final = (
+    "opentelemetry.instrumentation.genai.agno", "openlit.instrumentation.agno", "opentelemetry.instrumentation.ag2",
+)  # fmt: skip
+"""Scopes for Agno and AG2, whose hooks and middleware answer inside the span of a call, in place of its tool."""
+
+
 def read_tool(span: Span) -> GenAISpan:
     """Reads the call of a tool, or IGNORED for a span that is none."""
     attributes = span.attributes
@@ -170,6 +177,8 @@ def name_strands(genai_span: GenAISpan, span: Span) -> None:
 def _refusal_in_result(scope: str, result: object) -> Refusal | None:
     """Returns what a result says of a call whose span ended well, if it reads like a refusal."""
     # Vercel's AI SDK leaves no span of a call that was denied.
+    if scope in _ANSWERED_BY_HOOKS and may_be_blocked(result):
+        return Refusal(is_sure=False)
     return DENIED_BY_TOOL if scope == AI_SDK_7 and is_denial(result) else guardrail_refusal(scope, result)
 
 

@@ -234,3 +234,17 @@ def test_a_run_that_is_paused_and_goes_on_under_the_official_instrumentation() -
         (["pay"], ["other_traces"]),
         (["get"], []),
     ]
+
+
+@pytest.mark.parametrize(
+    "scope", ["opentelemetry.instrumentation.genai.agno", "opentelemetry.instrumentation.ag2", "shop"]
+)
+@pytest.mark.parametrize("result", ["paid", "Tool call blocked by policy"])
+def test_a_hook_may_have_answered_in_place_of_a_tool_in_the_conventions(scope: str, result: str) -> None:
+    call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay", "gen_ai.tool.call.result": result}
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop"}
+    run = run_of(
+        span("invoke_agent shop", 1, lasting=50, attributes=agent, scope=scope),
+        span("execute_tool pay", 2, 1, 10, attributes={**call, "gen_ai.tool.call.arguments": "{}"}, scope=scope),
+    )
+    assert ("uncertain_execution" in doubts(run)) is (scope != "shop" and result != "paid")
