@@ -52,9 +52,10 @@ _ENDS_RUN: Final = ("exit_loop", "transfer_to_agent", "set_model_response")
 _RETURNS_AT_ONCE: Final = (LONG_RUNNING, "AgentTool")
 """Types of tools that run without a confirmation. After the first ADK waits, and after the second if it is told to."""
 _TYPE: Final = "gen_ai.tool.type"
-_LANGUAGE, _JAVASCRIPT = "telemetry.sdk.language", "nodejs"
+_LANGUAGE, _JAVASCRIPT, _JAVA = "telemetry.sdk.language", "nodejs", "java"
 """Of a process whose callbacks and plugins answer before the span of a call begins, in place of the tool, and whose requests
-last until the calls have ended that their answers asked for."""
+last until the calls have ended that their answers asked for; and of one that asks the model again while a call waits for a
+human, whose answer begins another run."""
 _TOLD_FAILURE: Final = "TOOL_ERROR"
 """The type of an error that the result tells: the tool's answer, or ADK's own refusal of arguments."""
 
@@ -94,7 +95,7 @@ def _read_tool(span: Span) -> GenAISpan:
             doubt_failure(genai_span)
     elif outcome not in ("ok", "open"):
         genai_span.status, genai_span.refusal = "error", genai_span.refusal or told.refusal
-        genai_span.is_pending = genai_span.is_pending or waits_for_confirmation(answer)
+        _read_wait(genai_span, answer)
     elif outcome == "open":
         doubt_outcome(genai_span)
     if get(semconv.TOOL_DESCRIPTION) == _UNKNOWN_TOOL:
@@ -115,6 +116,13 @@ def _read_tool(span: Span) -> GenAISpan:
         # tool answers itself, 2.13 records that there is an `error`, and not the status that ADK's documentation asks for.
         doubt_outcome(genai_span)
     return genai_span
+
+
+def _read_wait(call: GenAISpan, answer: object) -> None:
+    """Note of a call whether it waits for a human, and where the run goes on meanwhile."""
+    call.is_pending = call.is_pending or waits_for_confirmation(answer)
+    if call.is_pending and call.resource.attributes.get(_LANGUAGE) == _JAVA:
+        call.note(extent="apart")
 
 
 def _tells_of(message: str, arguments: object) -> bool:

@@ -45,7 +45,8 @@ AGENT  apart    the run goes on in other traces; of OTHER likewise, of the runs 
        fresh    the run answers no question that an earlier one asked: what its models were told of since the user's is its own
        beside   what it does while it streams is beside it: it ends when the stream begins
 TOOL   resumed  it waited for a human, and is made now
-       apart    if no model is asked again, the run waits for what comes of it, and goes on in another trace
+       apart    if no model is asked again, the run waits for what comes of it, and goes on in another trace; where the call
+                waits for a human, also if one is
        served   a server's span begins the trace: whoever called has its own
        nested   an agent that it asks has no span of its own, and is named by those of its models
        asks     likewise, and nothing names it: what begins meanwhile may be its own

@@ -280,7 +280,8 @@ def _doubt_pending(
 ) -> None:
     """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again.
 
-    Those of which a span was begun to ask for that never ran if the model went on.
+    Those of which a span was begun to ask for that never ran if the model went on. Of some that is known beforehand: what a
+    human answers begins another run, whatever the model does meanwhile.
     """
     if models[-1].is_transcript:  # what it was told is known, and not when; its answer is that to the last request
         asked_last = {id(one.execution) for one in requested if one.is_recorded}
@@ -295,6 +296,9 @@ def _doubt_pending(
         for spans in run.executions
         if spans[-1].is_pending and not (run.anchor is not None and spans[-1].tracing.outcome == "open")
     }
+    apart = {
+        spans[0].span_id for spans in run.executions if spans[-1].is_pending and spans[-1].tracing.extent == "apart"
+    }
     went_on_ns = max([model.start_ns for model in models if model.has_output], default=0) if pending else 0
     for call in calls if pending or awaited is not None else ():
         is_awaited = call.id is not None and call.id == awaited
@@ -304,7 +308,8 @@ def _doubt_pending(
             is_last = (
                 call.span_id in pending and _is_after(call, models[-1], requested) and not _is_made_later(call, calls)
             )
-            run.is_continued |= is_last or (is_awaited and not goes_on_here(run, known))
+            is_answered_apart = (is_awaited or call.span_id in apart) and not goes_on_here(run, known)
+            run.is_continued |= is_last or is_answered_apart
         elif pending.get(call.span_id or b"") == "asked":
             call.executed = False
             if call.start_ns >= went_on_ns:

@@ -226,6 +226,28 @@ def test_a_run_that_ends_with_a_call_that_waits_for_a_confirmation_goes_on_in_an
     assert (called(went_on), doubts(went_on)) == (["(pay)"], [])
 
 
+def test_in_java_a_run_that_asks_for_a_confirmation_asks_the_model_again() -> None:
+    """Whatever that answers, what the human does begins another run (1.0)."""
+    told = json.dumps({"error": "This tool call requires confirmation, please approve or reject."})
+    content = {f"{ADK}.tool_call_args": '{"order": 7}', f"{ADK}.tool_response": told}
+    java = Resource({"telemetry.sdk.language": "java"})
+    asked = {"functionCall": {"id": "c1", "name": "pay", "args": {"order": 7}}}
+    first, second = (
+        adk("call_llm", number, 1, at, 15, resource=java, attributes={
+            "gen_ai.operation.name": "call_llm",
+            f"{ADK}.llm_response": json.dumps({"content": {"role": "model", "parts": [part]}}),
+        })
+        for number, at, part in ((2, 1, asked), (4, 30, {"text": "Please confirm."}))
+    )  # fmt: skip
+    run = run_of(
+        adk("invoke_agent till", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}, resource=java),
+        first,
+        adk("execute_tool [pay]", 3, 2, 3, attributes={**TOOL, **content}, resource=java),
+        second,
+    )
+    assert (called(run), doubts(run)) == (["(pay)"], ["other_traces"])
+
+
 @pytest.mark.parametrize(("tool", "is_open"), [("pay", True), ("transfer_to_agent", False)])
 def test_without_content_nothing_tells_that_a_callback_answered_for_a_tool_that_raised(
     tool: str, is_open: bool
