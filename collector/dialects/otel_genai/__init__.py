@@ -1,7 +1,7 @@
 """The OpenTelemetry GenAI semantic conventions, current names and those deprecated since 1.36.
 
 Messages are read wherever one of the releases puts them: attributes (JSON text or structured), span events, log events.
-Strands (strands-agents 1.62, @strands-agents/sdk) and rig (0.44) follow these conventions except for their own attributes of
+Strands (strands-agents 1.62, @strands-agents/sdk) and rig (0.46) follow these conventions except for their own attributes of
 what came of a call, Sentry (@sentry/node 10.78) except for the names of a model's answer,
 Cloudflare's Agents (0.32) except for approvals.
 """
