@@ -170,6 +170,8 @@ class KnownCalls:
         self.runs = runs
         self.lacking: set[int] = set()
         """The parents, by ``id``, of runs with calls that may be unrecorded, and nothing tells of which of its runs."""
+        self.going_on: dict[int, bool] = {}
+        """By the ``id`` of each run that was asked about, whether it goes on in the trace."""
         # Read on demand: it parses the arguments of all calls, and most traces never ask.
         self._ids: dict[str, set[int]] | None = None
         self._named: dict[str, list[_Known]] = {}

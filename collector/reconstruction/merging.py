@@ -266,9 +266,13 @@ def _is_after(call: DraftCall, last: GenAISpan, requested: Iterable[RequestedCal
     return is_asked or last.end_ns <= latest_start(call.start_ns)
 
 
-def _is_made_later(waiting: DraftCall, calls: Iterable[DraftCall]) -> bool:
-    """Whether a call of the run is that which waited, made when there was an answer."""
-    return any(call.executed and call.name == waiting.name and call.start_ns > waiting.start_ns for call in calls)
+def _latest_starts(calls: Iterable[DraftCall]) -> dict[str, int]:
+    """Returns when the latest call by each name that ran was begun."""
+    latest: dict[str, int] = {}
+    for call in calls:
+        if call.executed:
+            latest[call.name] = max(call.start_ns, latest.get(call.name, 0))
+    return latest
 
 
 def _doubt_pending(
@@ -300,14 +304,14 @@ def _doubt_pending(
         spans[0].span_id for spans in run.executions if spans[-1].is_pending and spans[-1].tracing.extent == "apart"
     }
     went_on_ns = max([model.start_ns for model in models if model.has_output], default=0) if pending else 0
+    made = _latest_starts(calls) if pending else {}
     for call in calls if pending or awaited is not None else ():
         is_awaited = call.id is not None and call.id == awaited
         if not (is_awaited or call.span_id in pending):
             continue
         if not call.executed:  # its span says so, or that of the agent
-            is_last = (
-                call.span_id in pending and _is_after(call, models[-1], requested) and not _is_made_later(call, calls)
-            )
+            is_made_later = made.get(call.name, 0) > call.start_ns  # when there was an answer
+            is_last = call.span_id in pending and _is_after(call, models[-1], requested) and not is_made_later
             is_answered_apart = (is_awaited or call.span_id in apart) and not goes_on_here(run, known)
             run.is_continued |= is_last or is_answered_apart
         elif pending.get(call.span_id or b"") == "asked":

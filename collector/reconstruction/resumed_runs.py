@@ -53,15 +53,17 @@ def goes_on_here(run: RunSpans, known: KnownCalls) -> bool:
     """Whether what a human answers to a run is in its trace: a later run of its agent, or what is around it and does not
     itself wait for that.
     """
-    while True:
+    asked: list[int] = []  # it and those around it whose answer is the same: each is found once
+    while (goes_on := known.going_on.get(id(run))) is None:
+        asked.append(id(run))
         anchor, outer = run.anchor, run.parent
-        if anchor is None or known.has_run_after(anchor):
-            return True
-        if outer is None:
-            return False
-        if outer.anchor is None or not waits(outer.anchor):
-            return True
-        run = outer
+        is_seen = anchor is None or known.has_run_after(anchor)
+        if not is_seen and outer is not None and outer.anchor is not None and waits(outer.anchor):
+            run = outer
+        else:
+            known.going_on[id(run)] = is_seen or outer is not None
+    known.going_on.update(dict.fromkeys(asked, goes_on))
+    return goes_on
 
 
 def _may_be_resumed(run: RunSpans) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
+from tests import operations
 from tests.builders import asked, called, doubts, read_tool, result, run_of, runs_of, span, user
 
 OPERATION = "cloudflare.agents.operation.name"
@@ -157,3 +158,28 @@ def test_an_agent_inside_a_tool_has_a_run() -> None:
 def test_what_the_platform_does_for_agents_is_no_part_of_a_run() -> None:
     started = {OPERATION: "agent_initialization", "gen_ai.agent.name": "ShopAgent"}
     assert dialects.read_span(span("agent_initialization", 2, 1, attributes=started, scope=PLATFORM)) is IGNORED
+
+
+def waiting(number: int, at: float, parent: int = 1) -> Span:
+    told = named("delete_account", f"c{number}") | {"cloudflare.agents.tool.approval.state": "requested"}
+    return written("tool_approval delete_account", "tool.approval", number, parent, at, 0.5, attributes=told)
+
+
+def test_the_cost_of_calls_that_wait_is_linear() -> None:
+    def work(count: int) -> int:
+        asked_for = [waiting(10 + at, 20 + at) for at in range(count)]
+        return operations.calls(lambda: run_of(agent("tool-calls"), request(2, 1), *asked_for))
+
+    assert work(600) < 2.3 * work(300)
+
+
+def test_the_cost_of_agents_inside_each_other_that_wait_is_linear() -> None:
+    def work(depth: int) -> int:
+        spans = []
+        for at in range(0, 3 * depth, 3):
+            told = {"cloudflare.agents.span.truncated": True}
+            spans += [agent("tool-calls", at + 1, max(0, at - 2), told=told), request(at + 2, 1, parent=at + 1)]
+            spans.append(waiting(at + 3, 20, parent=at + 1))
+        return operations.calls(lambda: runs_of(*spans))
+
+    assert work(1200) < 2.4 * work(600)
