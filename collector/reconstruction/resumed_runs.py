@@ -13,17 +13,15 @@ from collector.reconstruction.known_calls import KnownCalls, waits
 from collector.reconstruction.requested_calls import RequestedCall
 from collector.reconstruction.waiting_agents import (
     ADK_RUST,
-    AGENTSCOPE,
     AGNO,
     AI_SDK,
+    BEGIN_TOLD_OF_CALLS,
     BEGIN_WITH_ANSWERS,
     BEGIN_WITH_CALLS,
     END_WELL,
     END_WELL_TO_WAIT,
-    GOOGLE_ADK,
     LANGCHAIN,
     PYDANTIC_AI,
-    TOLD_OF_CALLS,
     VERCEL,
 )
 from collector.reconstruction.weighing import NOT_TAKEN
@@ -40,7 +38,7 @@ def began_elsewhere(found: Iterable[RequestedCall], run: RunSpans, known: KnownC
     a trace keeps the longest.
     """
     anchor = run.anchor
-    if anchor is None or run.parent is not None or anchor.scope not in (*TOLD_OF_CALLS, GOOGLE_ADK, AGENTSCOPE):
+    if anchor is None or run.parent is not None or anchor.scope not in BEGIN_TOLD_OF_CALLS:
         return False
     first = min(run.models, key=by_start)
     is_resumed = resumes_run(anchor.user_input) or any(

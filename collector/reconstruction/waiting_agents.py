@@ -10,7 +10,6 @@ from typing import Final
 PYDANTIC_AI: Final = "pydantic-ai"
 AGNO: Final = "openlit.instrumentation.agno"
 ADK_RUST: Final = "adk_rust"
-AGENTSCOPE: Final = "agentscope"
 CLOUDFLARE: Final = "agents/observability/ai"
 """Cloudflare's Agents: Vercel's AI SDK in spans of theirs, where that of an agent holds nothing that it was given."""
 BEGIN_WITH_ANSWERS: Final = (
@@ -28,6 +27,8 @@ AI_SDK: Final = ("ai", "gen_ai")
 VERCEL: Final = (*AI_SDK, CLOUDFLARE)
 """All that run Vercel's AI SDK."""
 GOOGLE_ADK: Final = "gcp.vertex.agent"
+BEGIN_TOLD_OF_CALLS: Final = (*TOLD_OF_CALLS, GOOGLE_ADK, "agentscope")
+"""Likewise Google's ADK and AgentScope: models are told of calls for which no answer of the run asked."""
 BEGIN_WITH_CALLS: Final = (GOOGLE_ADK, "@voltagent/core", "swiftide", *AI_SDK, *TOLD_OF_CALLS)
 """Likewise Vercel's AI SDK, Google's ADK, VoltAgent and Swiftide. Without content, nothing says that a run ends to wait."""
 END_WELL: Final = (
