@@ -114,9 +114,9 @@ def _without_earlier(found: list[RequestedCall], run: RunSpans) -> list[Requeste
     """
     if run.anchor is None or run.anchor.scope != _ADK:
         return found
-    earlier = [one for one in found if one.execution is None and not one.is_recorded]
-    run.is_continued |= bool(earlier) or any(one.model.tracing.outcome == "unasked" for one in found)
-    return [one for one in found if one not in earlier]
+    own = [one for one in found if one.execution is not None or one.is_recorded]
+    run.is_continued |= len(own) < len(found) or any(one.model.tracing.outcome == "unasked" for one in found)
+    return own
 
 
 def _answered_by_a_human(found: list[RequestedCall], run: RunSpans) -> list[RequestedCall]:
