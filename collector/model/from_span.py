@@ -23,7 +23,8 @@ MAX_CONTEXT_TEXT: Final = 512
 _DENIALS: Final = ("denied", "rejected", "permission_denied")
 """Types of errors that mean a denial, by the framework or by the tool."""
 AI_SDK: Final = ("ai", "gen_ai")
-"""The scopes of Vercel's AI SDK. Where it gives a failed span a message, it records the exception as well."""
+"""The scopes of Vercel's AI SDK: 4 to 6, and 7 with LegacyOpenTelemetry; and 7. Its spans hold what an agent began with, also
+results. Where it gives a failed span a message, it records the exception as well."""
 _LANGUAGE, _PYTHON = "telemetry.sdk.language", "python"
 """Where a span has more attributes than the SDK keeps, that for Python drops the oldest, and so what a request was told."""
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial

@@ -13,18 +13,15 @@ from collector.model.genai_span import AGENT, GenAISpan
 from collector.model.span import Resource
 from collector.payloads.refusals import Refusal
 from collector.payloads.values import Arguments
+from collector.reconstruction.frameworks import SMOLAGENTS
 from scorers.trajectory import Doubt, DoubtName, KnownBy, Status, ToolCall, Trajectory
 
-_SMOLAGENTS: Final = "openinference.instrumentation.smolagents"
 ONLY_ATTRIBUTES: Final = "only its attributes say that its span is the call of a tool"
 """The evidence for a call whose span may be something else."""
 BROKEN: Final = "the model wrote arguments that are no JSON"
 """Why a call may not have run: few tools are called with what is left of them."""
 _SHORTEST_CUT: Final = 128
 """Characters: attributes are limited to no fewer."""
-GATEWAYS: Final = frozenset({"envoyproxy/ai-gateway"})
-"""The scopes of proxies between agents and models. They see requests and no tools, and begin a trace for each request of an
-agent that sends no context."""
 _PARSER: Final = re.compile(r"(?i)\bjson\w*(?:error|exception)$|^SyntaxError$|^\*json\.(?:Syntax|UnmarshalType)Error$")
 """The type of an error of Python's, Java's, .NET's, JavaScript's or Go's parser of JSON."""
 
@@ -96,7 +93,7 @@ class RunSpans:
     @property
     def is_of_code(self) -> bool:
         """Whether its agent may write code, which calls tools and other agents one after the other."""
-        return self.anchor is not None and self.anchor.scope == _SMOLAGENTS
+        return self.anchor is not None and self.anchor.scope == SMOLAGENTS
 
     @property
     def ended_before_calls(self) -> bool:

@@ -9,6 +9,7 @@ from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.drafts import RunSpans, by_start, clock_of
 from collector.reconstruction.duplicate_calls import call_ids, is_alike_but_for_time, likeness
+from collector.reconstruction.frameworks import LITELLM
 from collector.reconstruction.pairs import MAX_COMPARED, SeenBy, best_pairs, distance, have_times, overlap
 
 
@@ -98,9 +99,8 @@ def without_repeated_models(models: Sequence[GenAISpan]) -> list[GenAISpan]:
         models = [model for model in models if model.tracing.identity != "guessed"]
     if len({model.instrumentation for model in models if model.output is not None}) < 2:
         return list(models)
-    # LiteLLM writes each request to its caller's span as well, over what is left there of those before.
-    dropped = {model.parent_span_id for model in models if model.dialect == "litellm" and model.has_output}
-    dropped -= {model.span_id for model in models if model.scope == "litellm"}
+    dropped = {model.parent_span_id for model in models if model.dialect == LITELLM and model.has_output}
+    dropped -= {model.span_id for model in models if model.scope == LITELLM}
     models = [model for model in models if model.span_id not in dropped]
     speaking = sorted([model for model in models if model.output is not None], key=by_start)
     for one, other in best_pairs(speaking, _model_likeness, lambda model: model):

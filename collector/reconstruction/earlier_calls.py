@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
 
 from collector.model.genai_span import GenAISpan
 from collector.model.tracing import MAY_LACK_CALLS
 from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.user_input import is_answered, is_approval, resumes_run
 from collector.reconstruction.drafts import RunSpans, by_start
+from collector.reconstruction.frameworks import ADK_OPENINFERENCE, AI_SDK_DIALECT
 from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 from collector.reconstruction.resumed_runs import began_elsewhere, begins_with_answers, is_fresh
-
-_ADK: Final = "openinference.instrumentation.google_adk"
 
 
 def calls_of_this_run(
@@ -88,7 +86,12 @@ def waited(run: RunSpans) -> set[str]:
     """Returns the ids of the calls for which a run of Vercel's AI SDK began with an answer of a human: where they have a
     result later, they are this run's, whoever asked for them (LegacyOpenTelemetry of version 7 has no span of them)."""
     anchor = run.anchor
-    if anchor is None or run.parent is not None or anchor.dialect != "ai_sdk" or not is_approval(anchor.user_input):
+    if (
+        anchor is None
+        or run.parent is not None
+        or anchor.dialect != AI_SDK_DIALECT
+        or not is_approval(anchor.user_input)
+    ):
         return set()
     return {call.id for call in calls_in_history(anchor.user_input) if call.status is None and call.id is not None}
 
@@ -112,7 +115,7 @@ def _without_earlier(found: list[RequestedCall], run: RunSpans) -> list[Requeste
     span: Google's ADK goes on with calls of an earlier trace, which a human approved or another made. So it did where none
     of the answers on the span asked for a call.
     """
-    if run.anchor is None or run.anchor.scope != _ADK:
+    if run.anchor is None or run.anchor.scope != ADK_OPENINFERENCE:
         return found
     own = [one for one in found if one.execution is not None or one.is_recorded]
     run.is_continued |= len(own) < len(found) or any(one.model.tracing.outcome == "unasked" for one in found)

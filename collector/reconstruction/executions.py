@@ -10,9 +10,9 @@ from collector.model.tracing import USUAL
 from collector.payloads.refusals import BEGAN, refuses
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, by_start, clock_of, is_broken, is_of_parser
+from collector.reconstruction.frameworks import VOLTAGENT
 from scorers.trajectory import Status
 
-_VOLTAGENT: Final = "voltagent"
 _UNTOLD: Final = ("told", "begun", "words")
 """What is noted of a span that does not say whether the call failed."""
 
@@ -72,7 +72,7 @@ def doubt_unparsed(calls: Iterable[DraftCall]) -> None:
 
 def refuse_with_run(calls: Iterable[DraftCall], anchor: GenAISpan | None) -> None:
     """Decide that the call did not run with whose denial a run of VoltAgent ended: its span is that of one that failed."""
-    if anchor is None or anchor.dialect != _VOLTAGENT or anchor.refusal is None or anchor.refusal.tool is None:
+    if anchor is None or anchor.dialect != VOLTAGENT or anchor.refusal is None or anchor.refusal.tool is None:
         return
     failed = [call for call in calls if call.status == "error" and call.executed]
     failed = [call for call in failed if refuses(anchor.refusal, call.name) == "yes"]

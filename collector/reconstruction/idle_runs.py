@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from collector.reconstruction.drafts import RunSpans
+from collector.reconstruction.frameworks import LANGCHAIN_OPENINFERENCE
 
-_LANGCHAIN_SCOPE: Final = "openinference.instrumentation.langchain"
 _HANDOFF_NS: Final = 5_000_000
 """How long before or after the start of an agent's run the span of the handoff to it may end."""
 
@@ -44,7 +44,7 @@ def _is_step(idle: RunSpans) -> bool:
         return True
     if idle.anchor is None or idle.parent is None or idle.children or idle.started_by is not None:
         return False
-    return idle.anchor.scope == _LANGCHAIN_SCOPE and idle.anchor.agent is None
+    return idle.anchor.scope == LANGCHAIN_OPENINFERENCE and idle.anchor.agent is None
 
 
 def _is_handoff(idle: RunSpans, busy: Mapping[str | None, Sequence[int]]) -> bool:

@@ -14,8 +14,8 @@ from collector.payloads.history import calls_in_history
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start, clock_of, latest_start
+from collector.reconstruction.frameworks import BEGIN_WITH_CALLS
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall, requested_calls
-from collector.reconstruction.waiting_agents import BEGIN_WITH_CALLS
 
 
 class CallIds:

@@ -27,6 +27,7 @@ from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start
 from collector.reconstruction.duplicate_calls import UNSURE, without_steps
 from collector.reconstruction.earlier_calls import calls_of_this_run, waited
 from collector.reconstruction.executions import doubt_unparsed, merged_execution, refuse_with_run
+from collector.reconstruction.frameworks import WITHOUT_REQUESTS
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, assign_responses, match
 from collector.reconstruction.requested_calls import (
@@ -54,7 +55,6 @@ from collector.reconstruction.unseen_agents import (
     doubt_of_other_names,
     doubt_unasked,
 )
-from collector.reconstruction.waiting_agents import WITHOUT_REQUESTS
 
 
 def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from collector.reconstruction.drafts import RunSpans
-
-_OFFERED: Final = "spring.ai.chat.client.tool.names"
-"""The tools that a client of Spring AI offers. It runs what is asked for inside its span, unless the application does: so do
-the agents of Spring AI Alibaba (1.1), which leave no spans of calls."""
+from collector.reconstruction.frameworks import SPRING_OFFERED
 
 
 def doubt_parted(runs: Iterable[RunSpans]) -> None:
@@ -19,7 +15,7 @@ def doubt_parted(runs: Iterable[RunSpans]) -> None:
     """
     asked: set[object] = set()
     for run in runs:
-        offered = None if run.anchor is None else run.anchor.attributes.get(_OFFERED)
+        offered = None if run.anchor is None else run.anchor.attributes.get(SPRING_OFFERED)
         if offered is None:
             continue
         if offered in asked:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from collector.model.from_span import AI_SDK
 from collector.model.genai_span import GenAISpan
 from collector.model.tracing import WAITS
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import ends_with_answers, resumes_run
-from collector.reconstruction.drafts import GATEWAYS, RunSpans, by_start, latest_start
-from collector.reconstruction.known_calls import KnownCalls, waits
-from collector.reconstruction.requested_calls import RequestedCall
-from collector.reconstruction.waiting_agents import (
+from collector.reconstruction.drafts import RunSpans, by_start, latest_start
+from collector.reconstruction.frameworks import (
     ADK_RUST,
     AGNO,
-    AI_SDK,
     BEGIN_TOLD_OF_CALLS,
     BEGIN_WITH_ANSWERS,
     BEGIN_WITH_CALLS,
     END_WELL,
     END_WELL_TO_WAIT,
+    GATEWAYS,
     LANGCHAIN,
     PYDANTIC_AI,
     VERCEL,
 )
+from collector.reconstruction.known_calls import KnownCalls, waits
+from collector.reconstruction.requested_calls import RequestedCall
 from collector.reconstruction.weighing import NOT_TAKEN
 
 

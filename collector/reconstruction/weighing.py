@@ -10,14 +10,12 @@ from collector.model.genai_span import AGENT, MODEL, GenAISpan
 from collector.model.tracing import WAITS
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus, ToolResult
-from collector.reconstruction.drafts import GATEWAYS, DraftCall, RunSpans, is_broken
+from collector.reconstruction.drafts import DraftCall, RunSpans, is_broken
+from collector.reconstruction.frameworks import FORCING, GATEWAYS
 from collector.reconstruction.requested_calls import RequestedCall
 from scorers.trajectory import Status
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
-_FORCING: Final = ("openai", "anthropic")
-"""In the scopes of clients whose answers with calls end for another reason where the request names the function to be called:
-often the form of an answer, and no tool."""
 NOT_TAKEN: Final = ("misfit", "unknown")
 """Of a call that the tools do not take which the model was offered."""
 
@@ -134,7 +132,7 @@ def _weigh_unanswered(call: DraftCall, request: RequestedCall, run: RunSpans, an
     is_of_agent = anchor.role is AGENT or request.model.scope in GATEWAYS
     if request.turn > 0 or is_of_agent or run.may_lack_agent or is_of_graph:
         call.doubt_execution("the model asked for it last, and was told no result")
-    elif request.model.finish == "other" and any(name in request.model.scope for name in _FORCING):
+    elif request.model.finish == "other" and any(name in request.model.scope for name in FORCING):
         call.doubt_execution("the model was asked once, and perhaps had to answer in the form of this call")
 
 

@@ -1,11 +1,12 @@
-"""Agents that wait for a human, or for the application, between two runs: by what their runs begin and end.
-
-All are instrumentation scopes but for the dialects of `END_WELL_TO_WAIT`.
-"""
+"""What frameworks are known to do that none of their spans tells: by instrumentation scope, where nothing else is said."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from collector.model.from_span import AI_SDK
+
+# --- agents that wait for a human, or for the application, between two runs: by what their runs begin and end --------------
 
 PYDANTIC_AI: Final = "pydantic-ai"
 AGNO: Final = "openlit.instrumentation.agno"
@@ -22,8 +23,6 @@ TOLD_OF_CALLS: Final = (
     "microsoft-otel-openai-agents", "microsoft-otel-langchain",
 )  # fmt: skip
 """OpenAI Agents and LangChain for JavaScript: they begin with the calls that a human approved, and models are told of these."""
-AI_SDK: Final = ("ai", "gen_ai")
-"""Vercel's: 4 to 6, and 7 with LegacyOpenTelemetry; and 7. Their spans hold what an agent began with, results included."""
 VERCEL: Final = (*AI_SDK, CLOUDFLARE)
 """All that run Vercel's AI SDK."""
 GOOGLE_ADK: Final = "gcp.vertex.agent"
@@ -42,3 +41,27 @@ LANGCHAIN: Final = ("openinference.instrumentation.langchain", "opentelemetry.in
 """Its own agents, which the dialects know by middleware that may answer, ask a model before they call anything."""
 WITHOUT_REQUESTS: Final = ("opentelemetry.instrumentation.genai.openai_agents",)
 """OpenTelemetry's instrumentation of OpenAI Agents (1.3b0) leaves requests to that of the client: calls alone may tell."""
+
+# --- what leaves spans, and what those that are there mean -----------------------------------------------------------------
+
+GATEWAYS: Final = frozenset({"envoyproxy/ai-gateway"})
+"""Proxies between agents and models. They see requests and no tools, and begin a trace for each request of an agent that
+sends no context."""
+SMOLAGENTS: Final = "openinference.instrumentation.smolagents"
+"""Its agents may write code, which calls tools and other agents one after the other."""
+LANGCHAIN_OPENINFERENCE: Final = "openinference.instrumentation.langchain"
+"""It calls functions of a graph agents where their names sound like one's."""
+ADK_OPENINFERENCE: Final = "openinference.instrumentation.google_adk"
+"""Each call leaves a span, and what many requests were told is on one: the last tells of calls of an earlier trace, too."""
+VOLTAGENT: Final = "voltagent"
+"""The dialect whose run may end with the denial of a call, the span of which is that of one that failed."""
+AI_SDK_DIALECT: Final = "ai_sdk"
+"""The dialect whose runs may begin with the answer of a human, which their spans hold, and leave no span of the call then."""
+LITELLM: Final = "litellm"
+"""Scope and dialect: it writes each request to its caller's span as well, over what is left there of those before."""
+FORCING: Final = ("openai", "anthropic")
+"""In the scopes of clients whose answers with calls end for another reason where the request names the function to be called:
+often the form of an answer, and no tool."""
+SPRING_OFFERED: Final = "spring.ai.chat.client.tool.names"
+"""The attribute with the tools that a client of Spring AI offers. It runs what is asked for inside its span, unless the
+application does: so do the agents of Spring AI Alibaba (1.1), which leave no spans of calls."""
