@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -55,26 +55,30 @@ def log_record(
     time_ns: int,
     trace_id: bytes,
     span_id: bytes,
-    common: bytes,
-    own: Mapping[str, AttributeValue],
+    own: Sequence[bytes],
+    end: bytes,
     *,
     body: str = "",
     failed: bool,
 ) -> bytes:
     """Returns an event as a serialised ``LogRecord``, linked to its span by trace id and span id.
 
-    ``common`` is what many events have in common, by ``record_end``; ``own`` are the attributes of this event. Its ``body``
-    is a text for people.
+    ``own`` are the attributes of this event, by `record_attribute`; ``end`` is what many events have in common, by
+    `record_end`. Its ``body`` is a text for people.
     """
     time = time_ns.to_bytes(8, "little")
     parts = [b"\x09", time, b"\x10", _WARN if failed else _INFO]
     if body:
         parts.append(field(0x2A, field(0x0A, body.encode())))
-    for key, value in own.items():
-        encoded = _key_value(key, value)
-        parts += (field_head(0x32, len(encoded)), encoded)
-    parts += (field_head(0x4A, len(trace_id)), trace_id, field_head(0x52, len(span_id)), span_id, b"\x59", time, common)
+    parts += own
+    parts += (field_head(0x4A, len(trace_id)), trace_id, field_head(0x52, len(span_id)), span_id, b"\x59", time, end)
     return b"".join(parts)
+
+
+def record_attribute(key: str, value: AttributeValue) -> bytes:
+    """Returns an attribute as a field of a ``LogRecord``."""
+    encoded = _key_value(key, value)
+    return field_head(0x32, len(encoded)) + encoded
 
 
 def _span_attributes(attributes: Attributes) -> bytes:

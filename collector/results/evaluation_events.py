@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
 
 from collector.byte_cache import ByteCache
 from collector.model import semconv
-from collector.otlp.annotate import AttributeValue, log_record, record_end
+from collector.otlp.annotate import AttributeValue, log_record, record_attribute, record_end
 from collector.results.span_attributes import extra_tools
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metric_table import dimension_text
@@ -27,33 +28,46 @@ def evaluation_events(
     attributes of the run that its events have too. ``console`` is the address of the console, which shows the run.
     """
     run, kind = verdict.run, verdict.kind
-    encoded: Sequence[bytes] = () if kind is None or kind.events is None else kind.events
-    if not encoded:
-        encoded = [_encoded(_usual(verdict, evaluation)) for evaluation in verdict.evaluations]
+    usual: Sequence[_Usual] = () if kind is None or kind.events is None else kind.events
+    if not usual:
+        usual = [_encoded(_usual(verdict, evaluation)) for evaluation in verdict.evaluations]
         if kind is not None:
-            kind.events = encoded
+            kind.events = usual
+    of_run = _attributes_of_run(verdict, dimensions, console)
+    ids = (run.trace_id + run.span_id).hex()
     for at, evaluation in enumerate(verdict.evaluations):
-        own: dict[str, AttributeValue] = {semconv.LOG_RECORD_UID: _uid(verdict, evaluation)}
-        if run.conversation_id is not None:
-            own[semconv.CONVERSATION_ID] = run.conversation_id
-        if run.response_id is not None:
-            own[semconv.RESPONSE_ID] = run.response_id
-        for name in dimensions:
-            if (text := dimension_text(run.attributes.get(name))) is not None:
-                own[name] = text
-        if console is not None:
-            own[semconv.RIGHTCALL_RUN_URL] = f"{console}/console/runs/{run.trace_id.hex()}"
+        # The same for the same evaluation of the same span however often it is sent, and another for each revision.
+        uid = record_attribute(semconv.LOG_RECORD_UID, ids + usual[at].digest)
         label = evaluation.score.label
         body = "" if label == "pass" else _body(verdict, evaluation, values=values)
         yield log_record(
-            now_ns,
-            run.trace_id,
-            run.span_id,
-            encoded[at],
-            own,
-            body=body,
-            failed=label == "error",
+            now_ns, run.trace_id, run.span_id, [uid, *of_run], usual[at].end, body=body, failed=label == "error"
         )
+
+
+def _attributes_of_run(verdict: Verdict, dimensions: Sequence[str], console: str | None) -> list[bytes]:
+    """Returns the encoded attributes that the events of a run have, and those of others of its kind have not."""
+    run, encoded = verdict.run, list[bytes]()
+    if run.conversation_id is not None:
+        encoded.append(record_attribute(semconv.CONVERSATION_ID, run.conversation_id))
+    if run.response_id is not None:
+        encoded.append(record_attribute(semconv.RESPONSE_ID, run.response_id))
+    for name in dimensions:
+        if (text := dimension_text(run.attributes.get(name))) is not None:
+            encoded.append(record_attribute(name, text))
+    if console is not None:
+        url = f"{console}/console/runs/{run.trace_id.hex()}"
+        encoded.append(record_attribute(semconv.RIGHTCALL_RUN_URL, url))
+    return encoded
+
+
+class _Usual(NamedTuple):
+    """What events of one kind have in common."""
+
+    digest: str
+    """What the ``log.record.uid`` has beside the ids of the span: it tells evaluations and revisions apart."""
+    end: bytes
+    """The end of the record: attributes and the name of the event."""
 
 
 _USUAL = (
@@ -65,7 +79,9 @@ _USUAL = (
     semconv.RIGHTCALL_EXTRA_TOOLS,
 )  # fmt: skip
 """What most events of a rule have in common."""
-_of_events: ByteCache[tuple[AttributeValue | None, ...], bytes] = ByteCache(4 << 20)
+_TOLD_APART_BY = (semconv.EVALUATION_NAME, semconv.RIGHTCALL_RULE, semconv.RIGHTCALL_REVISION)
+"""What tells two events on one span apart."""
+_of_events: ByteCache[tuple[AttributeValue | None, ...], _Usual] = ByteCache(4 << 20)
 
 
 def _usual(verdict: Verdict, evaluation: Evaluation) -> tuple[AttributeValue | None, ...]:
@@ -80,14 +96,16 @@ def _usual(verdict: Verdict, evaluation: Evaluation) -> tuple[AttributeValue | N
     )  # fmt: skip
 
 
-def _encoded(values: tuple[AttributeValue | None, ...]) -> bytes:
-    """Returns the end of a record with the attributes of ``_USUAL`` that have a value."""
+def _encoded(values: tuple[AttributeValue | None, ...]) -> _Usual:
+    """Returns what is encoded of the attributes of ``_USUAL`` that have a value."""
     known = _of_events.get(values)
     if known is None:
-        named = zip(_USUAL, values, strict=True)
-        attributes = tuple([(name, value) for name, value in named if value is not None])
-        encoded = record_end(semconv.EVENT_EVALUATION_RESULT, attributes)
-        return _of_events.keep(values, encoded, 4 * len(encoded))
+        attributes = tuple([(name, value) for name, value in zip(_USUAL, values, strict=True) if value is not None])
+        told = dict(attributes)
+        parts = [str(told.get(name)) for name in _TOLD_APART_BY]
+        digest = hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
+        known = _Usual(digest, record_end(semconv.EVENT_EVALUATION_RESULT, attributes))
+        return _of_events.keep(values, known, 4 * len(known.end))
     return known
 
 
@@ -115,17 +133,3 @@ _bodies: ByteCache[Hashable, str] = ByteCache(4 << 20)
 def _calls_without_span(verdict: Verdict) -> tuple[str, ...]:
     """The names of executed calls that messages tell of: no span has their outcome."""
     return tuple([call.name for call in verdict.run.trajectory.calls if call.executed and call.known_by != "span"])
-
-
-def _uid(verdict: Verdict, evaluation: Evaluation) -> str:
-    """The same for the same evaluation of the same span however often it is sent."""
-    run = verdict.run
-    # The revision is among them: a revised verdict is another event, and one that is sent again is not.
-    parts = (
-        run.trace_id,
-        run.span_id,
-        evaluation.name.encode(),
-        str(verdict.rule).encode(),
-        str(verdict.revision).encode(),
-    )
-    return hashlib.blake2b(b"\0".join(parts), digest_size=16).hexdigest()

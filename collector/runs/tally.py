@@ -53,15 +53,12 @@ class Tally:
             verdict.rule, verdict.digest, verdict.scope, verdict.shadow, label, run.route, run.intent, run.agent, run.dialect,
             doubt, *[value if type(value := attributes.get(name)) in _SCALARS else None for name in self._read],
         )  # fmt: skip
-        counts = self._counts
-        if key in counts:
-            counts[key] += 1
+        before = self._counts.get(key, 0)
         # Routes and agents are named by senders, so their number has no limit.
-        elif len(counts) < MAX_SERIES:
-            counts[key] = 1
-        else:
+        if not before and len(self._counts) >= MAX_SERIES:
             key = (*key[:5], *(OTHER,) * 4, doubt, *(OTHER,) * len(self._read))
-            counts[key] = counts.get(key, 0) + 1
+            before = self._counts.get(key, 0)
+        self._counts[key] = before + 1
 
     def take(self) -> Mapping[Series, int]:
         """Returns the counts since the last call."""

@@ -54,8 +54,8 @@ def is_masked(text: str, work: Work) -> bool:
     """Whether part of the text, or all of it, was replaced by a mask or cut off. Raises WorkLimitError."""
     beginning = text[:MAX_COMPARED_TEXT]
     work.spend(1 + len(beginning) // _CHARS_PER_UNIT, "masks in arguments")
-    if not _has_beginning(beginning):
-        return _CUT.search(text[-_TAIL:]) is not None
+    if not _has_beginning(beginning):  # nor is the note of a cut in what was looked at
+        return len(text) > MAX_COMPARED_TEXT and _CUT.search(text[-_TAIL:]) is not None
     work.spend(len(beginning) // _SOUGHT_PER_UNIT, "masks in arguments")
     return (
         _SOMEWHERE.search(beginning) is not None

@@ -83,7 +83,7 @@ def test_one_event_an_evaluation_joined_to_the_anchor(bench: Bench) -> None:
     said = data.values_of(event)
     assert (said["gen_ai.evaluation.name"], said["gen_ai.evaluation.score.label"]) == ("trajectory", "pass")
     assert (said["rightcall.rule"], said["rightcall.revision"], said["gen_ai.agent.name"]) == ("weather", 0, "helper")
-    assert len(said["log.record.uid"]) == 32
+    assert len(said["log.record.uid"]) == 64
 
 
 def test_verdicts_are_counted(bench: Bench) -> None:

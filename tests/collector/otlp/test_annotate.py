@@ -9,7 +9,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp import lazy
-from collector.otlp.annotate import annotate, events_envelope, log_record, record_end
+from collector.otlp.annotate import annotate, events_envelope, log_record, record_attribute, record_end
 from collector.otlp.trim import MAX_ATTRIBUTES, MAX_FIELDS
 from tests import otlp_data as data
 
@@ -57,7 +57,7 @@ def test_attributes_with_our_prefix_that_are_not_written_are_unchanged() -> None
 
 def test_an_event_is_a_log_record_linked_to_its_span() -> None:
     end = record_end("gen_ai.evaluation.result", (("score", 1.0),))
-    raw = log_record(5, data.TRACE, data.span_id(2), end, {"uid": "u"}, failed=False)
+    raw = log_record(5, data.TRACE, data.span_id(2), [record_attribute("uid", "u")], end, failed=False)
     record = LogRecord.FromString(raw)
     assert (record.event_name, record.time_unix_nano, record.trace_id, record.span_id) == (
         "gen_ai.evaluation.result",
@@ -67,13 +67,14 @@ def test_an_event_is_a_log_record_linked_to_its_span() -> None:
     )
     assert data.values_of(record) == {"uid": "u", "score": 1.0}
     assert record.severity_number == 9
-    assert LogRecord.FromString(log_record(5, b"", b"", b"", {}, failed=True)).severity_number == 13
+    assert LogRecord.FromString(log_record(5, b"", b"", [], b"", failed=True)).severity_number == 13
 
 
 @given(st.text(max_size=200), st.text(max_size=200), st.binary(max_size=20), st.booleans())
 def test_an_event_has_the_bytes_that_protobuf_writes(name: str, text: str, identity: bytes, failed: bool) -> None:
     end = record_end(name or "e", ())
-    raw = log_record(7, identity or b"i", b"12345678", end, {"uid": text, "n": 3}, failed=failed)
+    own = [record_attribute("uid", text), record_attribute("n", 3)]
+    raw = log_record(7, identity or b"i", b"12345678", own, end, failed=failed)
     record = LogRecord(
         time_unix_nano=7, observed_time_unix_nano=7, severity_number=13 if failed else 9, event_name=name or "e",  # type: ignore[arg-type]
         trace_id=identity or b"i", span_id=b"12345678", attributes=data.attributes({"uid": text, "n": 3}),
@@ -87,7 +88,7 @@ def test_events_have_the_resource_of_the_run_and_the_scope_of_the_collector() ->
         [
             (
                 events_envelope(envelope.resource, "rightcall", "1.2"),
-                [log_record(1, b"", b"", b"", {}, failed=False)],
+                [log_record(1, b"", b"", [], b"", failed=False)],
             )
         ]
     )

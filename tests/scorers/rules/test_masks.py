@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from scorers.rules.arguments import MISSING, compile_argument
+from scorers.rules.arguments import MAX_COMPARED_TEXT, MISSING, compile_argument
 from scorers.rules.masks import MAX_LOOKED_AT, MaskedChoices, has_mask, is_masked, judge_argument
 from scorers.rules.matchers import ArgumentPattern
 from scorers.work import MAX_WORK, Work, WorkLimitError
@@ -52,6 +52,11 @@ def test_only_so_many_values_are_searched() -> None:
     assert has_mask([*range(MAX_LOOKED_AT - 1), "****"], Work())
     assert not has_mask([*range(MAX_LOOKED_AT), "****"], Work())
     assert not has_mask("x" * 20_000 + "****", Work())
+
+
+def test_a_text_that_is_longer_than_what_is_searched_may_end_with_a_note_that_it_was_cut() -> None:
+    assert is_masked("x" * MAX_COMPARED_TEXT + "...[truncated]", Work())
+    assert not is_masked("x" * MAX_COMPARED_TEXT + "...", Work())
 
 
 def test_looking_for_masks_is_paid_for() -> None:
