@@ -15,8 +15,8 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
 from collector.payloads.offered_tools import tools_in_request
-from collector.payloads.refusals import Refusal
-from collector.payloads.told_failures import failure_in_message
+from collector.payloads.refusals import Refusal, find_refusal, guardrail_refusal
+from collector.payloads.told_failures import failure_in_message, is_in_place_of_result
 from collector.payloads.tool_arguments import tool_arguments
 from collector.payloads.values import first_name, name_of, parse_any
 
@@ -30,6 +30,8 @@ _LANGCHAIN_AGENT: Final = _METADATA + "lc_agent_name"
 _NODE: Final = _METADATA + "langgraph_node"
 _INTEGRATION: Final = _METADATA + "ls_integration"
 _OPENAI_AGENTS: Final = "openai-agents-sdk"
+_TRIGGERED: Final = _METADATA + "triggered"
+"""Of a guardrail of OpenAI's agents, whose span is a tool's in all else."""
 _CLAUDE: Final = "claude-agent-sdk"
 _CALLED_BY: Final = _METADATA + "tool_call_id"
 """The call by which an agent of Claude's SDK started the one inside it, and on spans of tools their own."""
@@ -45,7 +47,9 @@ def read_span(span: Span) -> GenAISpan | None:
     get = span.attributes.get
     kind = get(_KIND)
     if kind == "tool":
-        return _read_tool(span)
+        is_guardrail = _TRIGGERED in span.attributes and get(_INTEGRATION) == _OPENAI_AGENTS
+        # Not IGNORED: then the conventions, whose words for a call it has, would be asked.
+        return genai_span_of(span, Role.OTHER, NAME) if is_guardrail else _read_tool(span)
     if kind == "llm":
         return _read_model(span)
     is_agent = kind == "agent" or (kind == "chain" and _is_agent(span))
@@ -77,7 +81,9 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.arguments = None
     if genai_span.status != "error":
         _read_failure(genai_span, span)
-    if get(_INTEGRATION) == _CLAUDE:
+    if get(_INTEGRATION) == _OPENAI_AGENTS:
+        _read_result_of_openai_agents(genai_span, span)
+    elif get(_INTEGRATION) == _CLAUDE:
         _read_failure_of_claude(genai_span, span)
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT))
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
@@ -98,6 +104,23 @@ def _has_nothing_returned(span: Span) -> bool:
     output = span.attributes.get(_OUTPUT)
     returned = parse_any(output)
     return output is None or (isinstance(returned, Mapping) and all(value is None for value in returned.values()))
+
+
+def _read_result_of_openai_agents(genai_span: GenAISpan, span: Span) -> None:
+    """Reads what the span of a call of OpenAI's agents does not say, which ends well: that it waits for an approval or was
+    cancelled (as one does whose tool returns nothing), that it timed out, or that a guardrail may have answered in its place.
+    """
+    if genai_span.status == "error" or _OUTPUT not in span.attributes:
+        return
+    genai_span.is_pending = _has_nothing_returned(span)
+    returned = parse_any(span.attributes.get(_OUTPUT))
+    told = returned.get(_TOLD) if isinstance(returned, Mapping) else None
+    if type(told) is not str:
+        return
+    if is_in_place_of_result(told):
+        genai_span.status, genai_span.refusal = "error", find_refusal(told)
+    else:
+        genai_span.refusal = guardrail_refusal(_OPENAI_AGENTS, told)
 
 
 def _read_failure_of_claude(genai_span: GenAISpan, span: Span) -> None:
@@ -137,7 +160,7 @@ DIALECT: Final[Dialect] = Dialect(
     keys=(_KIND,),
     read_span=read_span,
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, _NODE, _INTEGRATION, _AGENT_TOOLS, _CALLED_BY, *_CONVERSATION_IDS,
+        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, _NODE, _INTEGRATION, _AGENT_TOOLS, _CALLED_BY, _TRIGGERED, *_CONVERSATION_IDS,
         *semconv.TOOL_NAMES, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),

@@ -18,7 +18,8 @@ from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
 from collector.payloads import langchain
 from collector.payloads.messages import tool_call_parts
-from collector.payloads.told_failures import failure_in_message, failure_of_crewai
+from collector.payloads.refusals import find_refusal, guardrail_refusal
+from collector.payloads.told_failures import failure_in_message, failure_of_crewai, is_in_place_of_result
 from collector.payloads.values import UNREADABLE, find_text, first_name, name_of, parse_any
 
 NAME: Final = "mlflow"
@@ -37,6 +38,7 @@ _METADATA: Final = "metadata"
 _TOOL_NAME: Final = "name"
 _RUNNER: Final = "mlflow.openai.agent_run_root"
 """On the span of OpenAI Agents' runner, around those of its agents."""
+_OPENAI_AGENTS: Final = "openai-agents"
 _NOTHING: Final = "null"
 _OF_OTHERS: Final = (_FUNCTION, _METADATA)
 """On the spans of tools of functions, and of LangChain's."""
@@ -103,11 +105,25 @@ def _read_tool(span: Span) -> GenAISpan:
         # It writes `null` for what returns nothing, and ends well the span of a function that was cancelled.
         genai_span.status = "unset"
         genai_span.note(outcome="told")
-    elif span.attributes.get(_OUTPUT) == _NOTHING and span.attributes.keys().isdisjoint(_OF_OTHERS):
-        # A call of OpenAI Agents that waits for an approval ends well, as one does whose tool returns nothing.
-        genai_span.is_pending = True
+    elif span.attributes.keys().isdisjoint(_OF_OTHERS):
+        _read_result_of_openai_agents(genai_span, span)
     genai_span.agent = find_text(langchain.AGENT, span.attributes.get(_METADATA))
     return genai_span
+
+
+def _read_result_of_openai_agents(genai_span: GenAISpan, span: Span) -> None:
+    """Reads what the span of a call of OpenAI Agents does not say, which ends well: that it waits for an approval (as one does
+    whose tool returns nothing), that it timed out, or that a guardrail may have answered in its place.
+    """
+    output = span.attributes.get(_OUTPUT)
+    genai_span.is_pending = genai_span.is_pending or output == _NOTHING
+    told = name_of(parse_any(output)) if type(output) is str and output[:1] == '"' else None
+    if told is None or genai_span.status == "error":
+        return
+    if is_in_place_of_result(told):
+        genai_span.status, genai_span.refusal = "error", find_refusal(told)
+    else:
+        genai_span.refusal = guardrail_refusal(_OPENAI_AGENTS, told)
 
 
 def _read_crewai(genai_span: GenAISpan, span: Span) -> None:

@@ -230,3 +230,40 @@ def test_a_tool_that_was_interrupted_waits_for_a_human() -> None:
         ls("tool", "ask", 3, 1, at=10, attributes=attributes, status=2, events=[("exception", raised)]),
     )
     assert (called(run), "uncertain_execution" in doubts(run)) == (["(ask)"], True)
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ({"output": "paid"}, ("ok", [])),
+        # That it waits for an approval, and that it was cancelled.
+        ({"output": None}, ("ok", ["other_traces", "uncertain_execution"])),
+        ({"output": "Tool 'pay' timed out after 0.05 seconds."}, ("error", [])),
+        ({"output": "This payment is not allowed."}, ("ok", ["uncertain_execution"])),
+    ],
+)
+def test_what_came_of_a_call_of_openais_sdk(returned: dict[str, Any], expected: tuple[str, list[str]]) -> None:
+    """OpenAI Agents 0.24 under langsmith 0.14: the span ends well, whatever was given to the model in place of a result."""
+    sdk = {INTEGRATION: "openai-agents-sdk"}
+    asked = {"output": [{"type": "function_call", "call_id": "c1", "name": "pay", "arguments": '{"order": 7}'}]}
+    call = {**sdk, "gen_ai.tool.name": "pay", "gen_ai.prompt": '{"order":7}', "gen_ai.completion": json.dumps(returned)}
+    run = run_of(
+        ls("chain", "Agent workflow", 1, lasting=100, attributes=sdk, status=1),
+        ls("chain", "shop", 2, 1, 1, 90, attributes={**sdk, "gen_ai.tool.definitions": '["pay"]'}, status=1),
+        ls("llm", "Span Response", 3, 2, 2, 5, attributes={**sdk, "gen_ai.completion": json.dumps(asked)}, status=1),
+        ls("tool", "pay", 4, 2, 10, 5, attributes=call, status=1),
+    )
+    assert (run.trajectory.calls[0].status, doubts(run)) == expected
+
+
+def test_a_guardrail_of_openais_sdk_is_no_call() -> None:
+    """All but one attribute of its span is that of a tool."""
+    sdk = {INTEGRATION: "openai-agents-sdk"}
+    guardrail = {**sdk, "gen_ai.tool.name": "check", "langsmith.metadata.triggered": False, "gen_ai.prompt": "{}"}
+    call = {**sdk, "gen_ai.tool.name": "pay", "gen_ai.prompt": '{"order":7}', "gen_ai.completion": '{"output":"paid"}'}
+    run = run_of(
+        ls("chain", "shop", 1, lasting=90, attributes={**sdk, "gen_ai.tool.definitions": '["pay"]'}, status=1),
+        ls("tool", "check", 2, 1, 1, 2, attributes={**guardrail, "gen_ai.completion": "{}"}, status=1),
+        ls("tool", "pay", 3, 1, 10, 5, attributes=call, status=1),
+    )
+    assert called(run) == ["pay"]

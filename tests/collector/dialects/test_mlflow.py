@@ -375,6 +375,25 @@ def test_a_call_of_openai_agents_that_waits_for_an_approval_may_not_have_run() -
     assert (called(run), doubts(run)) == (["get", "(pay)"], ["other_traces", "uncertain_execution"])
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("Tool 'pay' timed out after 0.05 seconds.", ("error", [])),
+        ("This payment is not allowed.", ("ok", ["uncertain_execution"])),
+    ],
+)
+def test_what_openai_agents_tells_the_model_in_place_of_a_result(told: str, expected: tuple[str, list[str]]) -> None:
+    """OpenAI Agents 0.24 under MLflow 3.18: the span ends well where the tool timed out, or a guardrail answered."""
+    run = run_of(
+        *openai_agents(
+            *openai_turn(4, 1, GO, ("call_of_the_payment", "pay", {"x": 7})),
+            openai_function("pay", {"x": 7}, told, 6, 3, 10, status=1),
+            output="done",
+        )
+    )
+    assert (run.trajectory.calls[0].status, doubts(run)) == expected
+
+
 def test_a_denial_in_an_earlier_trace_is_not_that_of_a_call_asked_for_next() -> None:
     denied = [*GO, PAY, told_of(PAY, "Tool execution was not approved.")]
     run = run_of(
