@@ -113,7 +113,9 @@ def _continues_earlier_run(run: RunSpans, anchor: GenAISpan) -> bool:
     if not run.models:
         return anchor.tracing.extent == "resumed"
     if anchor.scope in BEGIN_WITH_ANSWERS:
-        return not is_fresh(anchor) and (_are_told_first(anchor, run.models) or _begins_with_call(run, anchor))
+        is_answer = resumes_run(anchor.user_input)
+        is_told = is_answer or _are_told_first(anchor, run.models) or _begins_with_call(run, anchor)
+        return is_told and not is_fresh(anchor)
     if anchor.tracing.extent == "resumed" or _answers_first(run, anchor):
         return True
     may_begin_with_call = anchor.scope in BEGIN_WITH_CALLS or (

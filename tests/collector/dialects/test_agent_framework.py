@@ -67,6 +67,21 @@ def test_a_run_that_begins_with_the_answer_of_a_human_goes_on_from_another_trace
     assert (called(run), doubts(run)) == (["get"], ["other_traces"])
 
 
+def test_an_agent_of_a_workflow_that_begins_with_the_answer_of_a_human_goes_on_from_another_trace() -> None:
+    """Also where it made no call before the one that was approved: what it made is in this trace, and not all that it did."""
+    answered = {**approval_request(*ASKED[0]), "type": "function_approval_response", "approved": True}
+    given = {"gen_ai.input.messages": json.dumps([{"role": "user", "parts": [answered]}])}
+    returned = {"gen_ai.tool.call.result": "dropped"}
+    told = [user("go"), {"role": "assistant", "parts": [call(*ASKED[0])]}, result("c1", "dropped")]
+    run = run_of(
+        span("workflow.run", 9, lasting=300, scope=SCOPE),
+        agent_span(number=1, parent=9, at=10, lasting=90, scope=SCOPE, attributes=given),
+        tool_span("drop", {"user": "u7"}, 2, 1, call_id="c1", at=20, scope=SCOPE, attributes=returned),
+        model_span((), 3, 1, at=50, scope=SCOPE, input_messages=told),
+    )
+    assert (called(run), doubts(run)) == (["drop"], ["other_traces"])
+
+
 def test_without_content_a_run_that_begins_with_a_call_goes_on_from_another_trace() -> None:
     run = run_of(
         agent_span(number=1, lasting=90, scope=SCOPE),
