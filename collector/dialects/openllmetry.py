@@ -56,6 +56,7 @@ _PROMPT_KEY: Final = re.compile(r"gen_ai\.prompt\.(\d{1,4})\.(role|content|tool_
 _CLASS_NAMES: Final = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool", "FunctionTool.task"})
 _AGENT_CLASS: Final = re.compile(r"Agent\.workflow$")  # LlamaIndex: the class, not the agent's name
 # They never end the span of a tool that raises, so it is never exported.
+_OPENAI_AGENTS: Final = "opentelemetry.instrumentation.openai_agents"
 _LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.instrumentation.llamaindex"})
 _LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
 _OF_AGENT: Final = '"lg_name":"Command"'
@@ -131,7 +132,8 @@ def _read_tool(span: Span) -> GenAISpan:
     recorded = get(semconv.TOOL_CALL_ARGUMENTS)
     genai_span.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
     if get(semconv.TOOL_CALL_RESULT, output) is None and (genai_span.status != "error" or genai_span.is_pending):
-        genai_span.is_pending = recorded is not None
+        # Without content no call of OpenAI Agents has a result: whether the model was asked after it tells.
+        genai_span.is_pending = recorded is not None or span.scope.name == _OPENAI_AGENTS
         if span.scope.name in _SILENT_SCOPES and _INPUT in span.attributes:
             genai_span.note(outcome="told")
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(langchain.CALL_ID, output)

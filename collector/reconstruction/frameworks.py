@@ -28,8 +28,15 @@ VERCEL: Final = (*AI_SDK, CLOUDFLARE)
 GOOGLE_ADK: Final = "gcp.vertex.agent"
 BEGIN_TOLD_OF_CALLS: Final = (*TOLD_OF_CALLS, GOOGLE_ADK, "agentscope")
 """Likewise Google's ADK and AgentScope: models are told of calls for which no answer of the run asked."""
-BEGIN_WITH_CALLS: Final = (GOOGLE_ADK, "@voltagent/core", "swiftide", *AI_SDK, *TOLD_OF_CALLS)
-"""Likewise Vercel's AI SDK, Google's ADK, VoltAgent and Swiftide. Without content, nothing says that a run ends to wait."""
+OPENAI_AGENTS: Final = (
+    "opentelemetry.instrumentation.genai.openai_agents",
+    "opentelemetry.instrumentation.openai_agents",
+)
+"""Of OpenTelemetry, 1.3b0; and OpenLLMetry's."""
+BEGIN_WITH_CALLS: Final = (GOOGLE_ADK, "@voltagent/core", "swiftide", *OPENAI_AGENTS, *AI_SDK, *TOLD_OF_CALLS)
+"""Likewise Vercel's AI SDK, Google's ADK, VoltAgent, Swiftide and OpenAI Agents. Without content, nothing says that a run ends
+to wait.
+"""
 END_WELL: Final = (
     "@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents", *VERCEL,
 )  # fmt: skip
@@ -39,7 +46,7 @@ END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai")
 """The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that."""
 LANGCHAIN: Final = ("openinference.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain")
 """Its own agents, which the dialects know by middleware that may answer, ask a model before they call anything."""
-WITHOUT_REQUESTS: Final = ("opentelemetry.instrumentation.genai.openai_agents",)
+WITHOUT_REQUESTS: Final = OPENAI_AGENTS[:1]
 """OpenTelemetry's instrumentation of OpenAI Agents (1.3b0) leaves requests to that of the client: calls alone may tell."""
 
 # --- what leaves spans, and what those that are there mean -----------------------------------------------------------------

@@ -27,7 +27,7 @@ from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start
 from collector.reconstruction.duplicate_calls import UNSURE, without_steps
 from collector.reconstruction.earlier_calls import calls_of_this_run, waited
 from collector.reconstruction.executions import doubt_unparsed, merged_execution, refuse_with_run
-from collector.reconstruction.frameworks import WITHOUT_REQUESTS
+from collector.reconstruction.frameworks import OPENAI_AGENTS, WITHOUT_REQUESTS
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, assign_responses, match
 from collector.reconstruction.requested_calls import (
@@ -266,6 +266,13 @@ def _is_after(call: DraftCall, last: GenAISpan, requested: Iterable[RequestedCal
     return is_asked or last.end_ns <= latest_start(call.start_ns)
 
 
+def _is_known_to_have_run(call: GenAISpan, anchor: GenAISpan, known: KnownCalls) -> bool:
+    """Whether a call without a result ran all the same: of OpenAI Agents without content, where the run handed over."""
+    if call.tracing.outcome == "open":
+        return True
+    return call.arguments is None and call.scope in OPENAI_AGENTS and known.has_later_run(anchor)
+
+
 def _latest_starts(calls: Iterable[DraftCall]) -> dict[str, int]:
     """Returns when the latest call by each name that ran was begun."""
     latest: dict[str, int] = {}
@@ -298,7 +305,7 @@ def _doubt_pending(
     pending = {
         spans[0].span_id: spans[-1].tracing.outcome
         for spans in run.executions
-        if spans[-1].is_pending and not (run.anchor is not None and spans[-1].tracing.outcome == "open")
+        if spans[-1].is_pending and not (run.anchor is not None and _is_known_to_have_run(spans[-1], run.anchor, known))
     }
     apart = {
         spans[0].span_id for spans in run.executions if spans[-1].is_pending and spans[-1].tracing.extent == "apart"
@@ -327,7 +334,9 @@ def _doubt_pending(
 def _doubt_without_results(calls: Iterable[DraftCall], run: RunSpans, known: KnownCalls) -> None:
     """Mark the calls of a run without requests that ended well, and hold no result as they would if they had run."""
     pending = {
-        spans[0].span_id for spans in run.executions if spans[-1].is_pending and spans[-1].scope in WITHOUT_REQUESTS
+        spans[0].span_id
+        for spans in run.executions
+        if spans[-1].is_pending and spans[-1].scope in WITHOUT_REQUESTS and spans[-1].arguments is not None
     }
     for call in calls if pending else ():
         if call.span_id in pending and call.executed and call.status != "error":

@@ -221,13 +221,16 @@ def _would_tell_result(call: GenAISpan, span: Span) -> bool:
 
 
 def _lacks_result(call: GenAISpan, span: Span) -> bool:
-    """Whether the tracer records the result of each call whose arguments it records, but of one that waits for an approval."""
+    """Whether the tracer records the result of each call whose arguments it records, but of one that waits for an approval.
+
+    Without content no call of OpenAI Agents has a result: then it tells whether the model was asked after it.
+    """
     scope = call.scope
-    if call.arguments is None or call.status == "error":
+    if call.status == "error":
         return False
     if scope.endswith(_OPENAI_AGENTS):
         return True  # also with the status of a success (v2 0.1)
-    return call.status == "unset" and (
+    return (call.arguments is not None and call.status == "unset") and (
         scope == _LOGFIRE_CLAUDE or (scope == AI_SDK_7 and span.attributes.get(_TOOL_TYPE) == _OF_PROVIDER)
     )
 

@@ -1118,3 +1118,40 @@ def test_a_call_of_openai_agents_without_a_result_waits_where_no_request_is_reco
         tool_span("pay", {"amount": 5}, 3, 1, at=20, scope=scope, attributes=result),
     )
     assert (called(run), doubts(run)) == expected
+
+
+@pytest.mark.parametrize(
+    ("scope", "client"),
+    [
+        ("opentelemetry.instrumentation.genai.openai_agents", "opentelemetry.instrumentation.genai.openai"),
+        ("opentelemetry.instrumentation.openai_agents", "opentelemetry.instrumentation.openai_agents"),
+    ],
+)
+def test_without_content_a_run_of_openai_agents_that_ends_with_calls_may_wait(scope: str, client: str) -> None:
+    """OpenAI Agents 0.24 under OpenTelemetry's instrumentation (1.3b0) and OpenLLMetry's (0.62): no call has a result. Where a
+    human was asked, the model is not; nor is it where another agent goes on, to which the run handed over.
+    """
+    tool = {"traceloop.span.kind": "tool"} if scope == client else {}
+    asked = {"gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": ["tool_calls"]}
+    begins = agent_span("shop", 1, lasting=30, scope=scope)
+    request = span("chat gpt-4o", 2, 1, 1, 5, attributes=asked, scope=client)
+    call = tool_span("drop", None, 3, 1, at=10, scope=scope, attributes=tool)
+    answer = span(
+        "chat gpt-4o", 4, 1, 25, 2, attributes={**asked, "gen_ai.response.finish_reasons": ["stop"]}, scope=client
+    )
+    waits = run_of(begins, request, call)
+    assert (called(waits), doubts(waits)) == (["(drop)"], ["other_traces", "uncertain_execution"])
+    went_on = run_of(begins, request, call, answer)
+    assert (called(went_on), doubts(went_on)) == (["drop"], [])
+    resumed = run_of(begins, call, answer)
+    assert (called(resumed), doubts(resumed)) == (["drop"], ["other_traces"])
+    second = {**asked, "gen_ai.response.finish_reasons": ["stop"]}
+    handed_over, _ = runs_of(
+        span("invoke_workflow w", 9, lasting=100, attributes={"gen_ai.operation.name": "invoke_workflow"}, scope=scope),
+        agent_span("shop", 1, 9, lasting=30, scope=scope),
+        request,
+        call,
+        agent_span("desk", 5, 9, at=40, lasting=30, scope=scope),
+        span("chat gpt-4o", 6, 5, 45, 2, attributes=second, scope=client),
+    )
+    assert (called(handed_over), doubts(handed_over)) == (["drop"], [])
