@@ -177,7 +177,7 @@ class KnownCalls:
         self._named: dict[str, list[_Known]] = {}
         self._sizes: Counter[_Answer] = Counter()
         self._agents: dict[str | None, _AgentTimes] | None = None
-        self._latest_start = 0
+        self._earliest_start = self._latest_start = 0
 
     def without_others(
         self, told: Sequence[RequestedCall], run: RunSpans, own: Collection[str] = ()
@@ -251,6 +251,11 @@ class KnownCalls:
         self._times_of(anchor)
         return latest_start(self._latest_start) >= anchor.end_ns and self._latest_start > anchor.start_ns
 
+    def is_first(self, anchor: GenAISpan) -> bool:
+        """Whether no run of the trace, of any agent, began before this one."""
+        self._times_of(anchor)
+        return self._earliest_start >= anchor.start_ns
+
     def has_waiting_before(self, anchor: GenAISpan) -> bool:
         """Whether another run of its agent, which may wait for an answer, had ended when this one of the trace's began."""
         earlier = bisect_right(self._times_of(anchor).ends_of_waiting, anchor.start_ns)
@@ -259,11 +264,12 @@ class KnownCalls:
     def _times_of(self, anchor: GenAISpan) -> _AgentTimes:
         if self._agents is None:  # one pass over all runs, and not one for each that asks
             self._agents = defaultdict(_AgentTimes)
+            starts = [run.anchor.start_ns for run in self.runs if run.anchor is not None]
+            self._earliest_start, self._latest_start = min(starts, default=0), max(starts, default=0)
             for run in self.runs:
                 checkpoint()
                 if run.anchor is not None:
                     self._agents[run.anchor.name].add(run.anchor)
-                    self._latest_start = max(self._latest_start, run.anchor.start_ns)
         return self._agents[anchor.name]
 
     def _by_id(self) -> dict[str, set[int]]:

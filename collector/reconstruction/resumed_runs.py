@@ -20,6 +20,7 @@ from collector.reconstruction.frameworks import (
     END_WELL_TO_WAIT,
     GATEWAYS,
     LANGCHAIN,
+    OPENAI_AGENTS,
     PYDANTIC_AI,
     VERCEL,
 )
@@ -87,6 +88,8 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     if anchor is not None and _may_be_resumed(run):
         if _continues_earlier_run(run, anchor):
             return not known.has_waiting_before(anchor)
+        if _begins_told_of_others(run, anchor) and known.is_first(anchor):
+            return True
         if run.models and anchor.scope in BEGIN_WITH_ANSWERS:
             return False
     if _makes_call_that_waited(run, known):
@@ -122,6 +125,16 @@ def _continues_earlier_run(run: RunSpans, anchor: GenAISpan) -> bool:
         anchor.scope in LANGCHAIN and anchor.tracing.outcome == "hooked"
     )
     return _goes_on_with_answers(run, anchor) or (may_begin_with_call and _begins_with_call(run, anchor))
+
+
+def _begins_told_of_others(run: RunSpans, anchor: GenAISpan) -> bool:
+    """Whether an agent of OpenAI's SDK was told results first, of calls that are not its own: those for which it waited, of
+    which a human denied some.
+    """
+    if anchor.scope not in OPENAI_AGENTS or not run.models or not _are_told_first(anchor, run.models):
+        return False
+    began = min([model.start_ns for model in run.models])
+    return all(spans[0].start_ns > began for spans in run.executions)
 
 
 def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:

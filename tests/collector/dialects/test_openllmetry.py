@@ -533,6 +533,36 @@ def test_openai_agents_ends_the_span_well_whatever_a_server_or_a_guardrail_answe
     assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], status, expected)
 
 
+@pytest.mark.parametrize("is_handed_over", [True, False])
+def test_a_run_of_openai_agents_that_is_told_results_first_began_in_another_trace(is_handed_over: bool) -> None:
+    """OpenLLMetry 0.62: of a call that a human denied, and of one beside it that ran; what it asked for has the ids of the items
+    of its answer, and results those of calls. An agent to which another hands over is told of that one's.
+    """
+    scope = "opentelemetry.instrumentation.openai_agents"
+    parts: list[dict[str, Any]] = [
+        {"type": "tool_call", "name": "drop", "id": "fc_1", "arguments": {"user": "u"}},
+        {"type": "tool_call_response", "id": "call_1", "response": "Tool execution was not approved."},
+    ]
+    told = [{"role": "user", "parts": [{"type": "text", "content": "go"}]}]
+    told += [{"role": role, "parts": [part]} for role, part in zip(("assistant", "tool"), parts, strict=True)]
+    asked = [{"type": "tool_call", "name": "pay", "id": "fc_2", "arguments": {"order": 2}}]
+    values = {"gen_ai.tool.name": "pay", "gen_ai.tool.call.arguments": '{"order": 2}', "gen_ai.tool.call.result": "paid"}
+    request = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": json.dumps(told),
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": asked, "finish_reason": "tool_call"}]),
+    }
+    before = [tl("agent", "desk.agent", 7, 9, 1, 5, attributes={"gen_ai.agent.name": "desk"}, scope=scope)]
+    *_, run = runs_of(
+        tl("workflow", "Agent Workflow", 9, lasting=100, scope=scope),
+        *(before if is_handed_over else []),
+        tl("agent", "shop.agent", 1, 9, 10, 80, attributes={"gen_ai.agent.name": "shop"}, scope=scope),
+        span("openai.response", 2, 1, 11, 5, attributes=request, scope=scope),
+        tl("tool", "pay.tool", 3, 1, 20, 5, attributes=values, status=1, scope=scope),
+    )
+    assert (called(run), "other_traces" in doubts(run)) == (["pay"], not is_handed_over)
+
+
 def test_the_name_of_a_generators_output_is_no_answer_of_its_model() -> None:
     """OpenLLMetry 0.62 with Haystack 2, whose own spans have no content by default."""
     tool_invoker = {"haystack.component.type": "ToolInvoker", "haystack.component.name": "tool_invoker"}
