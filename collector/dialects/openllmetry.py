@@ -55,8 +55,8 @@ _PROMPT_KEY: Final = re.compile(r"gen_ai\.prompt\.(\d{1,4})\.(role|content|tool_
 # Class names recorded in place of the tool's name: LangChain JS, LlamaIndex.
 _CLASS_NAMES: Final = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool", "FunctionTool.task"})
 _AGENT_CLASS: Final = re.compile(r"Agent\.workflow$")  # LlamaIndex: the class, not the agent's name
-# They never end the span of a tool that raises, so it is never exported.
 _OPENAI_AGENTS: Final = "opentelemetry.instrumentation.openai_agents"
+# They never end the span of a tool that raises, so it is never exported.
 _LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.instrumentation.llamaindex"})
 _LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
 _OF_AGENT: Final = '"lg_name":"Command"'

@@ -12,6 +12,8 @@ INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 """In the message that a tool's result becomes."""
+_WITHOUT_ID: Final = re.compile(r'"role":"tool","name":"(?:[^"\\]|\\.){1,256}"\}')
+"""The end of such a message of Langfuse's for JavaScript, which has no id, once its role is a tool's."""
 
 _CALLS: Final = '"tool_calls":'
 _SOME: Final = re.compile(r" ?\[\{")
@@ -29,6 +31,8 @@ def ends_with_calls(state: object) -> bool:
     if some is None:
         return False
     ids, told = _ids_of(state, some.end() - 2), set(CALL_ID.findall(state, some.end()))
+    if ids and not told:
+        return len(_WITHOUT_ID.findall(state, some.end())) < len(ids)
     return ids is not None and not (told and told.issuperset(ids))
 
 

@@ -26,8 +26,10 @@ TOLD_OF_CALLS: Final = (
 VERCEL: Final = (*AI_SDK, CLOUDFLARE)
 """All that run Vercel's AI SDK."""
 GOOGLE_ADK: Final = "gcp.vertex.agent"
-BEGIN_TOLD_OF_CALLS: Final = (*TOLD_OF_CALLS, GOOGLE_ADK, "agentscope")
-"""Likewise Google's ADK and AgentScope: models are told of calls for which no answer of the run asked."""
+LANGFUSE: Final = "langfuse-sdk"
+"""Records LangChain's agents, whose input is then the answer, and much else."""
+BEGIN_TOLD_OF_CALLS: Final = (*TOLD_OF_CALLS, GOOGLE_ADK, "agentscope", LANGFUSE)
+"""Likewise Google's ADK, AgentScope and Langfuse's records: models are told of calls for which no answer of the run asked."""
 OPENAI_AGENTS: Final = (
     "opentelemetry.instrumentation.genai.openai_agents",
     "opentelemetry.instrumentation.openai_agents",

@@ -10,6 +10,7 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
+from collector.model.span import Span
 from tests.builders import called, doubts, read_tool, run_of, runs_of, span, span_of_kind
 
 INPUT = "langfuse.observation.input"
@@ -279,3 +280,49 @@ def test_a_result_that_langchain_for_js_told_has_its_tool_as_the_role() -> None:
     }
     run = run_of(lf("generation", "ChatOpenAI", 1, attributes=told))
     assert (called(run), doubts(run)) == ([], ["other_traces"])
+
+
+def langchain_agent(given: Any, *, results: int) -> list[Span]:
+    """A run of LangChain's agents for JavaScript, as Langfuse 5.11 records it: results have no ids."""
+    asked = [{"id": f"c{n}", "type": "function", "function": {"name": f"t{n}", "arguments": "{}"}} for n in range(2)]
+    told = [{"content": "ok", "additional_kwargs": {}, "role": f"t{n}"} for n in range(results)]
+    answer = {"content": "", "role": "assistant", "tool_calls": asked}
+    state = [
+        {"content": "hi", "role": "user"},
+        answer,
+        *told,
+        *([{"content": "done", "role": "assistant"}] if told else []),
+    ]
+    agent = {
+        "langfuse.observation.metadata.lc_agent_name": "till",
+        "langfuse.observation.metadata.ls_integration": "langchain_create_agent",
+    }
+    node = {**agent, "langfuse.observation.metadata.langgraph_node": "model_request"}
+
+    def as_json(value: object) -> str:
+        return json.dumps(value, separators=(",", ":"))
+
+    ended = {INPUT: as_json(given), "langfuse.observation.output": as_json({"messages": state})}
+    asks, ends = ({INPUT: as_json({"messages": state[:n]}), "langfuse.observation.output": as_json(said)}
+                  for n, said in ((1, answer), (2 + len(told), state[-1])))  # fmt: skip
+    models = [lf("generation", "ChatOpenAI", 3, 1, at=60, lasting=9, attributes=node | ends)] if told else []
+    if "messages" in given:
+        models.append(lf("generation", "ChatOpenAI", 2, 1, at=5, lasting=9, attributes=node | asks))
+    tools = [
+        lf("tool", f"t{n}", 10 + n, 1, at=20, attributes={INPUT: "{}", "langfuse.observation.output": as_json(told[n])})
+        for n in range(results)
+    ]
+    agent_span = lf("span", "till", 1, lasting=100, attributes=agent | ended, scope="langfuse-sdk")
+    return [agent_span, *models, *tools]
+
+
+@pytest.mark.parametrize(("results", "expected"), [(2, []), (0, ["other_traces"])])
+def test_a_run_of_langchain_for_js_that_ends_with_calls_waits(results: int, expected: list[str]) -> None:
+    given = {"messages": [{"role": "user", "content": "hi"}]}
+    assert doubts(run_of(*langchain_agent(given, results=results))) == expected
+
+
+def test_one_that_is_given_what_a_human_answered_began_in_another_trace() -> None:
+    given = {"lg_name": "Command", "resume": {"decisions": [{"type": "approve"}]}, "goto": []}
+    run = run_of(*langchain_agent(given, results=2))
+    assert (sorted(called(run)), doubts(run)) == (["t0", "t1"], ["other_traces"])

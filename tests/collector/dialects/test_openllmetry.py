@@ -535,8 +535,8 @@ def test_openai_agents_ends_the_span_well_whatever_a_server_or_a_guardrail_answe
 
 @pytest.mark.parametrize("is_handed_over", [True, False])
 def test_a_run_of_openai_agents_that_is_told_results_first_began_in_another_trace(is_handed_over: bool) -> None:
-    """OpenLLMetry 0.62: of a call that a human denied, and of one beside it that ran; what it asked for has the ids of the items
-    of its answer, and results those of calls. An agent to which another hands over is told of that one's.
+    """OpenLLMetry 0.62: of a call that a human denied, and of one beside it that ran; what it asked for has the ids of the
+    items of its answer, and results those of calls. An agent to which another hands over is told of that one's.
     """
     scope = "opentelemetry.instrumentation.openai_agents"
     parts: list[dict[str, Any]] = [

@@ -42,6 +42,13 @@ def test_a_state_that_lacks_results_of_calls_waits(messages: list[dict[str, Any]
     assert ends_with_calls(json.dumps({"messages": messages}, separators=(",", ":"))) == waits
 
 
+@pytest.mark.parametrize(("told", "waits"), [(0, True), (1, True), (2, False)])
+def test_results_without_ids_are_counted(told: int, *, waits: bool) -> None:
+    results = [{"content": "ok", "additional_kwargs": {}, "role": "tool", "name": "pay"}] * told
+    state = json.dumps({"messages": [answer(AS_PROVIDED, ALSO_ASKED), *results]}, separators=(",", ":"))
+    assert ends_with_calls(state) == waits
+
+
 def test_a_state_that_is_cut_off_among_its_calls_waits_for_what_is_known() -> None:
     state = json.dumps({"messages": [answer(ASKED, ALSO_ASKED)]})
     assert ends_with_calls(state[: state.index('"c2"')])
