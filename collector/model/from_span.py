@@ -22,6 +22,7 @@ MAX_CONTEXT_TEXT: Final = 512
 """Longest attribute value, in characters, that is kept for rules to match."""
 _DENIALS: Final = ("denied", "rejected", "permission_denied")
 """Types of errors that mean a denial, by the framework or by the tool."""
+_PAUSED: Final = "pause_turn"
 AI_SDK: Final = ("ai", "gen_ai")
 """The scopes of Vercel's AI SDK: 4 to 6, and 7 with LegacyOpenTelemetry; and 7. Its spans hold what an agent began with, also
 results. Where it gives a failed span a message, it records the exception as well."""
@@ -150,7 +151,8 @@ def doubt_answer(genai_span: GenAISpan) -> None:
 def model_span_of(span: Span, dialect: str, output: object, messages: object) -> GenAISpan:
     """Returns a MODEL span with what reconstruction needs of the request's output and input messages."""
     genai_span = genai_span_of(span, MODEL, dialect)
-    genai_span.finish = _finish(span)
+    set_output(genai_span, output)
+    genai_span.finish = _finish(span, tells_calls=genai_span.output is not None)
     # A model that says nothing has requested tools: some tracers record of its message only the text.
     # One that requests an action in words has finished for its provider, and not for the agent.
     if output is not None and (requests_action(output) or (not genai_span.finish and is_blank(output))):
@@ -159,7 +161,6 @@ def model_span_of(span: Span, dialect: str, output: object, messages: object) ->
         genai_span.note(extent="step")
     if messages:
         _read_langroid(genai_span, output, messages)
-    set_output(genai_span, output)
     set_input(genai_span, messages)
     return genai_span
 
@@ -216,13 +217,18 @@ def _as_text(messages: object) -> object:
     return text if len(text) <= MAX_TEXT else messages
 
 
-def _finish(span: Span) -> Literal["", "tool_calls", "other"]:
-    """The finish reason, in the words of any provider: tool_calls, tool_use, tool-calls, function_call, ..."""
+def _finish(span: Span, *, tells_calls: bool) -> Literal["", "tool_calls", "other"]:
+    """The finish reason, in the words of any provider: tool_calls, tool_use, tool-calls, function_call, ...
+
+    Anthropic pauses among calls of tools that it runs itself: where the output does not tell of them, they were made unseen.
+    """
     for name in semconv.FINISH_REASONS:
         reasons = span.attributes.get(name)
         if reasons:
             text = str(reasons).lower()
-            return "tool_calls" if "tool" in text or "function" in text else "other"
+            if "tool" in text or "function" in text or (_PAUSED in text and not tells_calls):
+                return "tool_calls"
+            return "other"
     return ""
 
 

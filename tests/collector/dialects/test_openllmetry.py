@@ -546,7 +546,11 @@ def test_a_run_of_openai_agents_that_is_told_results_first_began_in_another_trac
     told = [{"role": "user", "parts": [{"type": "text", "content": "go"}]}]
     told += [{"role": role, "parts": [part]} for role, part in zip(("assistant", "tool"), parts, strict=True)]
     asked = [{"type": "tool_call", "name": "pay", "id": "fc_2", "arguments": {"order": 2}}]
-    values = {"gen_ai.tool.name": "pay", "gen_ai.tool.call.arguments": '{"order": 2}', "gen_ai.tool.call.result": "paid"}
+    values = {
+        "gen_ai.tool.name": "pay",
+        "gen_ai.tool.call.arguments": '{"order": 2}',
+        "gen_ai.tool.call.result": "paid",
+    }
     request = {
         "gen_ai.operation.name": "chat",
         "gen_ai.input.messages": json.dumps(told),

@@ -440,6 +440,29 @@ def test_a_failure_of_which_nothing_is_told_may_be_a_refusal(more: dict[str, Any
     assert doubts(run_of(agent_span(), tool_span("pay", {"order": 7}, status=2, **more))) == expected
 
 
+SEARCH = asked(("srvtoolu_01abd", "web_search", {"query": "x"}))
+
+
+@pytest.mark.parametrize(
+    ("reason", "output", "expected"),
+    [
+        ("pause_turn", {}, ["unrecorded_calls"]),
+        ("pause_turn", {"gen_ai.output.messages": json.dumps([SEARCH])}, ["unobserved_results"]),
+        ("end_turn", {}, []),
+    ],
+)
+def test_an_answer_that_paused_among_calls_of_the_provider_made_some(
+    reason: str, output: dict[str, str], expected: list[str]
+) -> None:
+    """Anthropic's SDK for JavaScript (1.14), which records no content by default."""
+    scope = "com.anthropic.sdk.typescript"
+    paused = model_span(
+        (), 2, at=1, lasting=5, scope=scope, attributes={"anthropic.message.stop_reason": reason, **output}
+    )
+    ended = model_span((), 3, at=20, lasting=5, scope=scope, attributes={"anthropic.message.stop_reason": "end_turn"})
+    assert doubts(run_of(agent_span(scope=scope), paused, ended)) == expected
+
+
 @pytest.mark.parametrize(
     ("more", "status"),
     [
