@@ -23,6 +23,9 @@ MAX_CONTEXT_TEXT: Final = 512
 _DENIALS: Final = ("denied", "rejected", "permission_denied")
 """Types of errors that mean a denial, by the framework or by the tool."""
 _PAUSED: Final = "pause_turn"
+_CLAUDES_AGENTS: Final = ("Agent", "Task")
+"""Tools by which Claude's agent starts another."""
+_GOES_ON: Final = "async_launched"
 AI_SDK: Final = ("ai", "gen_ai")
 """The scopes of Vercel's AI SDK: 4 to 6, and 7 with LegacyOpenTelemetry; and 7. Its spans hold what an agent began with, also
 results. Where it gives a failed span a message, it records the exception as well."""
@@ -146,6 +149,14 @@ def doubt_answer(genai_span: GenAISpan) -> None:
     if genai_span.finish != "other" and not genai_span.tracing.extent:
         genai_span.note(extent="some")
     genai_span.tool_results = genai_span.tool_results or None  # that none failed is not told
+
+
+def note_agent_of_claude(call: GenAISpan, result: object) -> None:
+    """Note of a call that starts an agent of Claude's Agent SDK whether that goes on when the call ends, where its calls are
+    recorded as those of the agent that started it.
+    """
+    if call.name in _CLAUDES_AGENTS:
+        call.note(extent="starts" if type(result) is not str or _GOES_ON in result[:256] else "asks")
 
 
 def model_span_of(span: Span, dialect: str, output: object, messages: object) -> GenAISpan:

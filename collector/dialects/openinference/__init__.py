@@ -15,6 +15,7 @@ from collector.dialects.openinference import agno, model_request, tool_call
 from collector.dialects.openinference.common import (
     ADK,
     CLAUDE,
+    CLAUDE_JS,
     LANGCHAIN,
     LANGCHAIN_JS,
     METADATA,
@@ -70,7 +71,7 @@ _STEP: Final = "agent_step"
 _TASK: Final = "execute_task "
 """Begins the name of a node of LangGraph under OpenLLMetry (0.62), which the processor for it calls a tool (0.1.23)."""
 _TRACED_CALLS: Final[dict[str, TracedCalls]] = {
-    ADK: "all", CLAUDE: "all", "@arizeai/openinference-instrumentation-claude-agent-sdk": "all",
+    ADK: "all", CLAUDE: "all", CLAUDE_JS: "all",
     "openinference.instrumentation.openai_agents": "tools", "@arizeai/openinference-instrumentation-openai-agents": "tools",
 }  # fmt: skip
 """Scopes for agents of which it is known which calls leave spans. Those for Claude's Agent SDK record no requests to models."""

@@ -11,6 +11,7 @@ from collector.dialects.openinference.common import (
     ADK,
     AGENTS_JS,
     CLAUDE,
+    CLAUDE_JS,
     HIDDEN,
     METADATA,
     METHOD,
@@ -18,7 +19,7 @@ from collector.dialects.openinference.common import (
     TOOL_NAME,
 )
 from collector.model import semconv
-from collector.model.from_span import doubt_failure, doubt_outcome, doubt_start, genai_span_of
+from collector.model.from_span import doubt_failure, doubt_outcome, doubt_start, genai_span_of, note_agent_of_claude
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads import langchain
@@ -114,6 +115,8 @@ def read_tool(span: Span) -> GenAISpan:
 def _read_what_is_of_framework(genai_span: GenAISpan, span: Span) -> None:
     if genai_span.scope == CLAUDE and not span.status_message.startswith(_EXIT_CODE):
         doubt_failure(genai_span)
+    elif genai_span.scope == CLAUDE_JS:
+        note_agent_of_claude(genai_span, span.attributes.get(semconv.OUTPUT_VALUE))
     elif genai_span.scope == _AUTOGEN:
         _read_autogen(genai_span, span)
     elif genai_span.scope == _BEEAI and genai_span.status != "error" and not _has_started(span):

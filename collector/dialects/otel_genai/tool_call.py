@@ -9,7 +9,7 @@ from typing import Any, Final
 from collector.dialects.otel_genai import microsoft, quarkus
 from collector.dialects.otel_genai.span_events import event_value
 from collector.model import semconv
-from collector.model.from_span import doubt_failure, doubt_start, genai_span_of, set_raised
+from collector.model.from_span import doubt_failure, doubt_start, genai_span_of, note_agent_of_claude, set_raised
 from collector.model.genai_span import CONVENTIONS, IGNORED, TOOL, GenAISpan
 from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, is_returned_error, parameters_of
@@ -43,9 +43,6 @@ STRANDS_START: Final = "gen_ai.event.start_time"
 _OPENAI_AGENTS: Final = ".openai_agents"
 _LOGFIRE_CLAUDE: Final = "logfire.claude_agent_sdk"
 """It begins the span of a call before anybody may allow that, and ends it with a result or an error, or with the run."""
-_CLAUDES_AGENTS: Final = ("Agent", "Task")
-"""Tools by which Claude's agent starts another, of which Logfire (5.4) records the calls as the first one's."""
-_GOES_ON: Final = "async_launched"
 _GOOGLE_GENAI: Final = "opentelemetry.instrumentation.google_genai"
 AI_SDK_7: Final = "gen_ai"
 """The scope of Vercel's AI SDK 7."""
@@ -141,7 +138,8 @@ def read_tool(span: Span) -> GenAISpan:
     strands_status = first_value(attributes, _STRANDS_STATUS)
     if semconv.TOOL_CALL_RESULT not in attributes:
         _note_pending(genai_span, span, strands_status)
-    _note_agent_of_claude(genai_span, result)
+    if genai_span.scope == _LOGFIRE_CLAUDE:
+        note_agent_of_claude(genai_span, result)
     if strands_status == "error":
         _read_failure_of_strands(genai_span, span)
     elif genai_span.status == "error":
@@ -180,12 +178,6 @@ def _refusal_in_result(scope: str, result: object) -> Refusal | None:
     if scope in _ANSWERED_BY_HOOKS and may_be_blocked(result):
         return Refusal(is_sure=False)
     return DENIED_BY_TOOL if scope == AI_SDK_7 and is_denial(result) else guardrail_refusal(scope, result)
-
-
-def _note_agent_of_claude(call: GenAISpan, result: object) -> None:
-    """Note of a call that starts an agent of Claude Code whether that goes on when the call ends."""
-    if call.name in _CLAUDES_AGENTS and call.scope == _LOGFIRE_CLAUDE:
-        call.note(extent="starts" if type(result) is not str or _GOES_ON in result[:256] else "asks")
 
 
 def _read_arguments(call: GenAISpan, span: Span) -> None:

@@ -1,4 +1,4 @@
-"""OpenInference for JavaScript: runs of OpenAI Agents (0.20) and of LangChain (1.5) that wait for a human."""
+"""OpenInference for JavaScript: OpenAI Agents (0.20), LangChain (1.5), and what agents of Claude (0.3) start."""
 
 from __future__ import annotations
 
@@ -120,3 +120,26 @@ def test_a_run_of_langchain_that_is_given_an_answer_began_in_another_trace(
         request(LANGCHAIN, 4, 1, 20, DONE, is_told=True),
     )
     assert (called(run), doubts(run)) == (["pay"], ["other_traces"] if is_resumed else [])
+
+
+@pytest.mark.parametrize(
+    ("result", "at", "expected"),
+    [
+        ({"status": "completed", "prompt": "p", "agentId": "a95a"}, 20, ["uncertain_owner"]),
+        ({"status": "completed", "prompt": "p", "agentId": "a95a"}, 70, []),
+        ({"isAsync": True, "status": "async_launched", "agentId": "ad3f"}, 70, ["uncertain_owner"]),
+    ],
+)
+def test_an_agent_that_claudes_agent_started_may_have_made_calls(
+    result: dict[str, Any], at: float, expected: list[str]
+) -> None:
+    """Claude's Agent SDK 0.3.332: all calls are below the agent that was asked first."""
+    scope = "@arizeai/openinference-instrumentation-claude-agent-sdk"
+    started = {"tool.name": "Agent", "input.value": "{}", "output.value": json.dumps(result, separators=(",", ":"))}
+    pay = {"tool.name": "mcp__till__pay", "input.value": '{"q":"c"}', "output.value": '[{"type":"text","text":"paid"}]'}
+    run = run_of(
+        oi(scope, "AGENT", "ClaudeAgent.query", 1, 0, 0, 100),
+        oi(scope, "TOOL", "Agent", 2, 1, 10, 50, **started),
+        oi(scope, "TOOL", "mcp__till__pay", 3, 1, at, 5, **pay),
+    )
+    assert (called(run), doubts(run)) == (["Agent", "mcp__till__pay"], expected)
