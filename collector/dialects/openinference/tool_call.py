@@ -23,6 +23,7 @@ from collector.model.from_span import doubt_failure, doubt_outcome, doubt_start,
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads import langchain
+from collector.payloads.messages import are_stand_ins, arguments_of_provider
 from collector.payloads.pauses import LONG_RUNNING, waits_for_confirmation
 from collector.payloads.refusals import (
     MAX_CHARS,
@@ -90,6 +91,9 @@ def read_tool(span: Span) -> GenAISpan:
     )
     parameters = get(_TOOL_PARAMETERS)  # a schema in some instrumentors, the arguments in others
     genai_span.arguments = _arguments_of(span)
+    if are_stand_ins(genai_span.arguments, genai_span.call_id):  # of Vercel's AI SDK, under the processor for it
+        result = parse_any(get(semconv.OUTPUT_VALUE))
+        genai_span.arguments = arguments_of_provider(result) if isinstance(result, Mapping) else None
     genai_span.is_pending = genai_span.is_pending or (
         semconv.INPUT_VALUE in span.attributes
         and semconv.OUTPUT_VALUE not in span.attributes

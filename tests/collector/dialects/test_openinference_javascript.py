@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import called, doubts, run_of, span_of_kind
+from tests.builders import called, doubts, read_tool, run_of, span_of_kind
 
 KIND = "openinference.span.kind"
 AGENTS = "@arizeai/openinference-instrumentation-openai-agents"
@@ -143,3 +143,17 @@ def test_an_agent_that_claudes_agent_started_may_have_made_calls(
         oi(scope, "TOOL", "mcp__till__pay", 3, 1, at, 5, **pay),
     )
     assert (called(run), doubts(run)) == (["Agent", "mcp__till__pay"], expected)
+
+
+@pytest.mark.parametrize(
+    ("result", "arguments"),
+    [
+        ({"action": {"type": "search", "query": "q"}, "sources": []}, {"type": "search", "query": "q"}),
+        (None, None),
+    ],
+)
+def test_what_a_tool_that_openai_ran_was_given_is_in_its_result(result: Any, arguments: Any) -> None:
+    """Vercel's AI SDK 7 under the processor for it (openinference-vercel 3.2)."""
+    told = {} if result is None else {"output.value": json.dumps(result, separators=(",", ":"))}
+    given = {"tool.name": "web_search", "tool_call.id": "ws_abc", "tool.parameters": "{}", "input.value": "{}", **told}
+    assert read_tool(oi("gen_ai", "TOOL", "execute_tool web_search", 2, 1, 0, 1, **given))[2] == arguments
