@@ -13,7 +13,7 @@ from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.frameworks import ADK_OPENINFERENCE, AI_SDK_DIALECT
 from collector.reconstruction.known_calls import KnownCalls, begins_with_results
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
-from collector.reconstruction.resumed_runs import began_elsewhere, begins_with_answers, is_fresh
+from collector.reconstruction.resumed_runs import began_elsewhere, begins_told_of_others, begins_with_answers, is_fresh
 
 
 def calls_of_this_run(
@@ -23,6 +23,12 @@ def calls_of_this_run(
 
     Where nothing tells whether they were, calls of the run may be unrecorded.
     """
+    return _without_made_before(_without_handed_over(found, run, known), run, known, recorded)
+
+
+def _without_made_before(
+    found: list[RequestedCall], run: RunSpans, known: KnownCalls, recorded: Iterable[RequestedCall]
+) -> list[RequestedCall]:
     first = min([request.model for request in found], key=by_start, default=None)
     if first is None or is_fresh(run.anchor):
         return found
@@ -66,6 +72,20 @@ def calls_of_this_run(
     elif not outer.parent_span_id:
         run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
     return [one for one in found if one not in earlier]
+
+
+def _without_handed_over(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -> list[RequestedCall]:
+    """Returns ``found``; of an agent of OpenAI's SDK to which another handed over without the calls before the first that the
+    run has a span of: the other made them, or they are the run's own, and their spans were lost.
+    """
+    anchor = run.anchor
+    if not found or anchor is None or not begins_told_of_others(run, anchor) or known.is_first(anchor):
+        return found
+    began = min([one.turn for one in found if one.execution is not None], default=None)
+    own = [one for one in found if one.execution is not None or (began is not None and one.turn >= began)]
+    if len(own) < len(found):
+        known.lacking.add(id(run.parent))
+    return own
 
 
 def _may_precede(told: Collection[RequestedCall], run: RunSpans, recorded: Iterable[RequestedCall]) -> bool:

@@ -251,6 +251,10 @@ class KnownCalls:
         self._times_of(anchor)
         return latest_start(self._latest_start) >= anchor.end_ns and self._latest_start > anchor.start_ns
 
+    def has_run_before(self, anchor: GenAISpan) -> bool:
+        """Whether another run of its agent began before this one of the trace's."""
+        return bisect_left(self._times_of(anchor).starts, anchor.start_ns) > 0
+
     def is_first(self, anchor: GenAISpan) -> bool:
         """Whether no run of the trace, of any agent, began before this one."""
         self._times_of(anchor)

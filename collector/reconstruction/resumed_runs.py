@@ -88,7 +88,9 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     if anchor is not None and _may_be_resumed(run):
         if _continues_earlier_run(run, anchor):
             return not known.has_waiting_before(anchor)
-        if _begins_told_of_others(run, anchor) and known.is_first(anchor):
+        if begins_told_of_others(run, anchor) and known.is_first(anchor):
+            return True
+        if resumes_run(anchor.user_input) and not known.has_run_before(anchor):
             return True
         if run.models and anchor.scope in BEGIN_WITH_ANSWERS:
             return False
@@ -127,7 +129,7 @@ def _continues_earlier_run(run: RunSpans, anchor: GenAISpan) -> bool:
     return _goes_on_with_answers(run, anchor) or (may_begin_with_call and _begins_with_call(run, anchor))
 
 
-def _begins_told_of_others(run: RunSpans, anchor: GenAISpan) -> bool:
+def begins_told_of_others(run: RunSpans, anchor: GenAISpan) -> bool:
     """Whether an agent of OpenAI's SDK was told results first, of calls that are not its own: those for which it waited, of
     which a human denied some.
     """

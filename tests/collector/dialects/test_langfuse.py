@@ -14,6 +14,7 @@ from collector.model.span import Span
 from tests.builders import called, doubts, read_tool, run_of, runs_of, span, span_of_kind
 
 INPUT = "langfuse.observation.input"
+OUTPUT = "langfuse.observation.output"
 
 
 lf = partial(span_of_kind, "langfuse.observation.type")
@@ -216,6 +217,34 @@ def test_a_tool_of_langgraph_that_waits_for_a_human_has_not_run(level: str, word
         lf("tool", "ask", 3, 1, at=20, attributes=interrupted),
     )
     assert (called(run), doubts(run)) == (["(ask)"], ["other_traces", "uncertain_execution"])
+
+
+@pytest.mark.parametrize("is_waited_for", [True, False])
+def test_an_agent_of_langgraph_that_a_human_answered_began_in_another_trace(is_waited_for: bool) -> None:
+    """Langfuse 5.0 with LangChain 1.x, where no call came before the one that was edited: all that is told ran in this trace,
+    unless the run that waited is in it, too.
+    """
+    command: dict[str, Any] = {"graph": None, "update": None, "resume": {"decisions": [{"type": "edit"}]}, "goto": []}
+    asked = {"role": "assistant", "tool_calls": [{"name": "pay", "args": {"n": 1}, "id": "c1", "type": "tool_call"}]}
+    before = [
+        lf("agent", "travel", 5, 9, lasting=9),
+        lf("generation", "ChatOpenAI", 6, 5, at=1, lasting=2, attributes={OUTPUT: json.dumps(asked)}),
+    ]
+    *_, run = runs_of(
+        lf("span", "POST /chat", 9, lasting=200),
+        *(before if is_waited_for else []),
+        lf("agent", "travel", 1, 9, at=10, lasting=90, attributes={INPUT: json.dumps(command)}),
+        lf(
+            "tool",
+            "pay",
+            2,
+            1,
+            at=20,
+            attributes={INPUT: '{"n": 9}', "langfuse.observation.metadata.tool_call_id": '"c1"'},
+        ),
+        lf("generation", "ChatOpenAI", 3, 1, at=50, attributes={OUTPUT: '{"role": "assistant", "content": "done"}'}),
+    )
+    assert (called(run), "other_traces" in doubts(run)) == (["pay"], not is_waited_for)
 
 
 def test_each_call_that_an_agent_of_langchain_for_js_asks_for_leaves_a_span() -> None:

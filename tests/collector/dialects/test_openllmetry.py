@@ -9,7 +9,19 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, model_span, read_tool, run_of, runs_of, span, span_of_kind
+from tests.builders import (
+    agent_span,
+    called,
+    doubts,
+    genai_spans,
+    model_span,
+    read_tool,
+    reconstruct,
+    run_of,
+    runs_of,
+    span,
+    span_of_kind,
+)
 
 TASK = {"traceloop.span.kind": "task"}
 LLAMA_INDEX = "opentelemetry.instrumentation.llamaindex"
@@ -535,8 +547,8 @@ def test_openai_agents_ends_the_span_well_whatever_a_server_or_a_guardrail_answe
 
 @pytest.mark.parametrize("is_handed_over", [True, False])
 def test_a_run_of_openai_agents_that_is_told_results_first_began_in_another_trace(is_handed_over: bool) -> None:
-    """OpenLLMetry 0.62: of a call that a human denied, and of one beside it that ran; what it asked for has the ids of the
-    items of its answer, and results those of calls. An agent to which another hands over is told of that one's.
+    """OpenLLMetry 0.62: of a call that a human denied. What was asked for has the ids of the items of the answer, and results
+    have those of calls. An agent to which another hands over is told of that one's.
     """
     scope = "opentelemetry.instrumentation.openai_agents"
     parts: list[dict[str, Any]] = [
@@ -565,6 +577,46 @@ def test_a_run_of_openai_agents_that_is_told_results_first_began_in_another_trac
         tl("tool", "pay.tool", 3, 1, 20, 5, attributes=values, status=1, scope=scope),
     )
     assert (called(run), "other_traces" in doubts(run)) == (["pay"], not is_handed_over)
+
+
+def test_an_agent_to_which_another_handed_over_did_not_make_the_calls_of_that_one() -> None:
+    """OpenLLMetry 0.62 with chat completions: no answer is recorded, and both agents are told of the calls of the first."""
+    scope = "opentelemetry.instrumentation.openai_agents"
+    arguments = {"c1": {"city": "a"}, "c2": {"city": "z"}, "c3": {"order": 3}, "h1": {}}
+    names = {"c1": "get", "c2": "get", "c3": "pay", "h1": "transfer_to_shop"}
+
+    def turn(*ids: str) -> list[dict[str, Any]]:
+        asked = [{"type": "tool_call", "id": i, "name": names[i], "arguments": arguments[i]} for i in ids]
+        parts = [{"type": "tool_call_response", "id": i, "response": "done"} for i in reversed(ids)]
+        return [{"role": "assistant", "parts": asked}, *({"role": "tool", "parts": [part]} for part in parts)]
+
+    def request(number: int, parent: int, at: float, *turns: tuple[str, ...]) -> Span:
+        messages = [{"role": "user", "parts": [{"type": "text", "content": "go"}]}]
+        told = json.dumps([*messages, *(message for ids in turns for message in turn(*ids))])
+        given = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o", "gen_ai.input.messages": told}
+        return span("openai.response", number, parent, at, 2, attributes=given, scope=scope)
+
+    def call(call_id: str, number: int, parent: int, at: float) -> Span:
+        values = {"gen_ai.tool.call.arguments": json.dumps(arguments[call_id]), "gen_ai.tool.call.result": "done"}
+        values["gen_ai.tool.name"] = name = names[call_id]
+        return tl("tool", f"{name}.tool", number, parent, at, 5, attributes=values, scope=scope)
+
+    spans = [
+        tl("workflow", "Agent Workflow", 9, lasting=200, scope=scope),
+        tl("agent", "desk.agent", 1, 9, 1, 40, attributes={"gen_ai.agent.name": "desk"}, scope=scope),
+        request(2, 1, 2),
+        call("c1", 3, 1, 10),
+        request(8, 1, 20, ("c1",)),
+        call("c2", 10, 1, 30),
+        tl("agent", "shop.agent", 4, 9, 50, 90, attributes={"gen_ai.agent.name": "shop"}, scope=scope),
+        request(5, 4, 51, ("c1",), ("h1", "c2")),
+        call("c3", 6, 4, 60),
+        request(7, 4, 80, ("c1",), ("h1", "c2"), ("c3",)),
+    ]
+    read = genai_spans(spans)
+    read[7].history = None  # of inputs that continue each other a trace keeps the longest
+    desk, shop = reconstruct(read, {one.span_id: one.parent_span_id for one in spans})
+    assert (called(desk), called(shop), doubts(shop)) == (["get", "get"], ["pay"], ["unrecorded_calls"])
 
 
 def test_the_name_of_a_generators_output_is_no_answer_of_its_model() -> None:
