@@ -11,11 +11,11 @@ from collector.payloads.tool_results import TAIL, ToolResult, tool_result
 from collector.payloads.values import parse_any
 
 _IN_PLACE: Final = re.compile(
-    r"(?:\[?\{\"type\": ?\"text\", ?\"text\": ?\")?"  # MCP's parts of content
+    r"(?:\[?\{\"type\": ?\"text\", ?\"text\": ?\"|\")?"  # MCP's parts of content; MLflow quotes texts
     r"(?:An error occurred when calling tool `"  # Qwen-Agent
     # OpenAI Agents: all that Splunk's spans of it (util-genai 0.1) have of a failure
     r"|An error occurred while running the tool\. Please try again\."
-    r"|Tool '[^'\n]{1,128}' timed out after [\d.e+-]+(?: seconds|ms)\.\Z"  # OpenAI Agents, in Python and JavaScript
+    r"|Tool '[^'\n]{1,128}' timed out after [\d.e+-]+(?: seconds|ms)\.\"?\Z"  # OpenAI Agents, in Python and JavaScript
     r"|Error executing tool \w)"  # MCP's Python SDK, whose flag for an error few record
 )
 """How a framework's own words begin that it gives the model in place of a result, where a tool failed."""

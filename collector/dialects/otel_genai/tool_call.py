@@ -204,6 +204,9 @@ def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
     elif call.arguments is not None and _would_tell_result(call, span):
         call.status = "unset"
         call.note(outcome="told")
+        call.is_pending = (
+            call.scope == _MLFLOW
+        )  # so it ends, too, that of a call of OpenAI Agents that waits for an approval
 
 
 def _would_tell_result(call: GenAISpan, span: Span) -> bool:

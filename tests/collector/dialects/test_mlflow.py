@@ -10,7 +10,18 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, read_tool, run_of, runs_of, span, span_of_kind, tool_span
+from tests.builders import (
+    agent_span,
+    called,
+    doubts,
+    model_span,
+    read_tool,
+    run_of,
+    runs_of,
+    span,
+    span_of_kind,
+    tool_span,
+)
 
 
 def ml(kind: str, *place: Any, **more: Any) -> Span:
@@ -203,6 +214,33 @@ def test_in_the_conventions_a_function_that_was_cancelled_leaves_no_result(
 ) -> None:
     tool = tool_span("get", {}, 2, 1, attributes=result, scope="mlflow.tracing.provider", status=1)
     assert doubts(run_of(agent_span(), tool)) == expected
+
+
+@pytest.mark.parametrize(
+    ("goes_on", "executed", "expected"),
+    [
+        (False, False, ["other_traces", "uncertain_execution", "unobserved_results"]),
+        (True, True, ["unobserved_results"]),
+    ],
+)
+def test_in_the_conventions_a_call_that_waits_for_an_approval_leaves_no_result_either(
+    goes_on: bool, executed: bool, expected: list[str]
+) -> None:
+    """OpenAI Agents 0.24 under MLflow 3.18."""
+    scope = "mlflow.tracing.provider"
+    said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "ok"}]}])
+    asked = model_span([("c1", "drop", {})], 2, at=1, scope=scope, status=1)
+    tool = tool_span("drop", {}, 3, at=5, scope=scope, status=1)
+    answer = model_span(number=4, at=9, attributes={"gen_ai.output.messages": said}, scope=scope, status=1)
+    run = run_of(agent_span(), asked, tool, *([answer] if goes_on else []))
+    assert [call.executed for call in run.trajectory.calls] == [executed]
+    assert doubts(run) == expected
+
+
+def test_in_the_conventions_words_in_place_of_a_result_are_quoted() -> None:
+    result = {"gen_ai.tool.call.result": "\"Tool 'pay' timed out after 0.05 seconds.\""}
+    tool = tool_span("pay", {}, 2, 1, attributes=result, scope="mlflow.tracing.provider", status=1)
+    assert [call.status for call in run_of(agent_span(), tool).trajectory.calls] == ["error"]
 
 
 def test_a_message_of_the_user_with_an_empty_place_for_the_id_of_a_call_is_no_result() -> None:
