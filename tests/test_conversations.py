@@ -85,7 +85,7 @@ def export(collector: CollectorProcess, request: ExportTraceServiceRequest) -> N
 def post(collector: CollectorProcess, request: ExportTraceServiceRequest) -> None:
     headers = {"content-type": "application/x-protobuf"}
     url = f"http://127.0.0.1:{collector.http}/v1/traces"
-    httpx.post(url, content=request.SerializeToString(), headers=headers).raise_for_status()
+    httpx.post(url, content=request.SerializeToString(), headers=headers, timeout=PATIENCE).raise_for_status()
 
 
 def verdicts(sink: OtlpSink) -> list[dict[str, Any]]:

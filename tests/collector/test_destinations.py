@@ -17,7 +17,7 @@ from tests.builders import load
 from tests.collector_process import CollectorProcess, free_port, send
 from tests.harness import WEATHER_RULES
 from tests.sinks import OtlpSink
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 RUN = (data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "send_email", at=0.2), data.agent(1))
 FAST = {"traces": {"settle": "100ms"}}
@@ -27,7 +27,7 @@ PLAIN = {"tls": {"insecure": True}}
 def post(process: CollectorProcess, signal: str, payload: bytes) -> None:
     headers = {"content-type": "application/x-protobuf"}
     url = f"http://127.0.0.1:{process.http}/v1/{signal}"
-    assert httpx.post(url, content=payload, headers=headers, trust_env=False).status_code == 200
+    assert httpx.post(url, content=payload, headers=headers, trust_env=False, timeout=PATIENCE).status_code == 200
 
 
 def metrics() -> bytes:

@@ -26,7 +26,7 @@ from collector.service.service import Service
 from tests import otlp_data as data
 from tests.harness import listening, tasks
 from tests.sinks import OtlpSink
-from tests.waiting import let_others_run, until
+from tests.waiting import PATIENCE, let_others_run, until
 
 KINDS = [
     "OtlpGrpcReceiver", "OtlpHttpReceiver", "JudgeQueue", "OtlpExporter", "FileExporter", "DebugExporter", "Spool",
@@ -296,7 +296,9 @@ def test_what_is_dropped_at_the_end_is_scraped_before_the_metrics_go(tmp_path: P
         await service.start()
         (exporter,) = service._exporters
         exporter._drain_timeout = 0.01  # type: ignore[attr-defined]
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{service.prometheus.port}", trust_env=False) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{service.prometheus.port}", trust_env=False, timeout=PATIENCE
+        ) as client:
             assert dropped + " 0.0" in (await client.get("/metrics")).text
             service.pipeline.receive("traces", data.traces(data.span(1, parent=2)).SerializeToString(), "http")
             stopping = asyncio.create_task(service.shutdown())

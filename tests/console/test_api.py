@@ -19,7 +19,7 @@ from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
 from tests.console.given import AT_ONCE
 from tests.harness import WEATHER_RULES
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 RIGHT, WRONG = b"\x1a" * 16, b"\x2b" * 16
 
@@ -35,7 +35,7 @@ def collector() -> Iterator[CollectorProcess]:
 
 
 def ask(process: CollectorProcess, path: str, **headers: str) -> httpx.Response:
-    return httpx.get(f"http://127.0.0.1:{process.admin}{path}", headers=headers, trust_env=False)
+    return httpx.get(f"http://127.0.0.1:{process.admin}{path}", headers=headers, trust_env=False, timeout=PATIENCE)
 
 
 def test_runs_are_listed_and_filtered(collector: CollectorProcess) -> None:
@@ -141,7 +141,7 @@ def asked_of_server(admin: dict[str, Any], console: dict[str, Any], headers: dic
         })  # fmt: skip
         service = Service(settings)
         await service.start()
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
             answer = await client.get(f"http://127.0.0.1:{service.admin.port}/runs", headers=headers)
         await service.shutdown()
         return answer.status_code

@@ -276,7 +276,9 @@ def test_the_listener_speaks_both_formats_and_knows_one_path() -> None:
     async def run() -> list[httpx.Response]:
         exporter = PrometheusExporter(PrometheusExporterConfig(endpoint="127.0.0.1:0"), counted(verdict_of("a")))
         await exporter.start()
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False, timeout=PATIENCE
+        ) as client:
             openmetrics = {"accept": "application/openmetrics-text; version=1.0.0"}
             answers = [
                 await client.get("/metrics"),
@@ -326,7 +328,9 @@ def test_many_scrapers_at_once_cost_as_much_as_two() -> None:
 
         exporter.handle = counting  # type: ignore[method-assign]
         slow.go_on.clear()
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False, timeout=PATIENCE
+        ) as client:
             scrapes = [asyncio.create_task(client.get("/metrics", timeout=PATIENCE)) for _ in range(20)]
             await until(lambda: handled == len(scrapes) and slow.now)
             slow.go_on.set()
@@ -343,7 +347,9 @@ def test_a_final_scrape_is_waited_for_where_there_were_others() -> None:
     async def run() -> None:
         exporter = PrometheusExporter(PrometheusExporterConfig(endpoint="127.0.0.1:0"), counted())
         await exporter.start()
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False, timeout=PATIENCE
+        ) as client:
             await asyncio.wait_for(exporter.final_scrape(), PATIENCE)  # nobody ever came
             await client.get("/metrics")
             waiting = asyncio.create_task(exporter.final_scrape())
@@ -365,7 +371,9 @@ def test_metrics_that_cannot_be_rendered_are_a_failure_until_a_scrape_succeeds(
         exporter = PrometheusExporter(PrometheusExporterConfig(endpoint="127.0.0.1:0"), telemetry)
         await exporter.start()
         found = []
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False, timeout=PATIENCE
+        ) as client:
             for broken in (False, True, True, False):
                 if broken:
                     telemetry.rules_info.labels("\ud800", "d").set(1)

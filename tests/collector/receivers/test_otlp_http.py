@@ -20,7 +20,7 @@ from collector.errors import CollectorError, DecodeError, RefusedError, Unavaila
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from tests import otlp_data as data
 from tests.sinks import RecordingIntake
-from tests.waiting import drip, until
+from tests.waiting import PATIENCE, drip, until
 
 REQUEST = data.traces(data.span(1)).SerializeToString()
 PROTOBUF = {"content-type": "application/x-protobuf"}
@@ -33,7 +33,9 @@ def exchange(intake: RecordingIntake, scenario: Callable[[httpx.AsyncClient], Aw
     async def run() -> None:
         receiver = OtlpHttpReceiver(HttpServerConfig.model_validate({"endpoint": "127.0.0.1:0", **config}), intake)
         await receiver.start()
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{receiver.port}", trust_env=False) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{receiver.port}", trust_env=False, timeout=PATIENCE
+        ) as client:
             await scenario(client)
         await receiver.shutdown()
         await receiver.shutdown()

@@ -14,6 +14,7 @@ from collector.console.app import Console
 from collector.scoring.rule_files import load_rules
 from collector.service.health import AdminServer, Health
 from collector.telemetry.metrics import Telemetry
+from tests.waiting import PATIENCE
 
 LOCAL = ["localhost", "LOCALHOST:13133", "127.0.0.1", "10.1.2.3:13133", "[::1]:13133", "[fe80::1]", "rightcall:13133",
          "rightcall.monitoring.svc.cluster.local:13133", "rightcall.monitoring.svc", "localhost."]  # fmt: skip
@@ -46,7 +47,7 @@ def ask(
         console = Console(settings, None, lambda: load_rules([]), list, dict)
         server = AdminServer(settings, health, console, telemetry or Telemetry())
         await server.start()
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
             answer = await client.get(f"http://127.0.0.1:{server.port}{path}", headers={"host": host})
         await server.shutdown()
         return answer

@@ -177,7 +177,7 @@ def test_a_client_is_answered_while_a_large_trace_is_evaluated(tmp_path: Path) -
         running = asyncio.create_task(service.run())
         answered = 0
         try:
-            async with httpx.AsyncClient(trust_env=False) as client:
+            async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
                 url = f"http://127.0.0.1:{service.http.port}/v1/traces"  # type: ignore[union-attr]  # configured
                 headers = {"content-type": "application/x-protobuf"}
                 assert (await client.post(url, content=attack, headers=headers)).status_code == 200

@@ -18,7 +18,7 @@ from collector.storage.records import RecordKind
 from collector.storage.rows import Change
 from collector.storage.spool_file import SpoolFile
 from tests import otlp_data as data
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 _PROTOBUF = {"content-type": "application/x-protobuf"}
 REQUEST = data.traces(data.span(1)).SerializeToString()
@@ -82,7 +82,7 @@ def test_while_it_recovers_it_is_alive_not_ready_and_asks_senders_to_come_again(
 
     async def scenario(service: Service, starting: asyncio.Task[None]) -> None:
         over_grpc, over_http = ports(service)
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
             admin = f"http://127.0.0.1:{service.admin.port}"
             alive, ready = await client.get(f"{admin}/livez"), await client.get(f"{admin}/readyz")
             http = await client.post(f"http://127.0.0.1:{over_http}/v1/traces", content=REQUEST, headers=_PROTOBUF)
