@@ -47,18 +47,17 @@ def evaluation_events(
 
 def _attributes_of_run(verdict: Verdict, dimensions: Sequence[str], console: str | None) -> list[bytes]:
     """Returns the encoded attributes that the events of a run have, and those of others of its kind have not."""
-    run, encoded = verdict.run, list[bytes]()
+    run, own = verdict.run, dict[str, AttributeValue]()
     if run.conversation_id is not None:
-        encoded.append(record_attribute(semconv.CONVERSATION_ID, run.conversation_id))
+        own[semconv.CONVERSATION_ID] = run.conversation_id
     if run.response_id is not None:
-        encoded.append(record_attribute(semconv.RESPONSE_ID, run.response_id))
-    for name in dimensions:
+        own[semconv.RESPONSE_ID] = run.response_id
+    for name in dimensions:  # which may be one of these: no key twice
         if (text := dimension_text(run.attributes.get(name))) is not None:
-            encoded.append(record_attribute(name, text))
+            own[name] = text
     if console is not None:
-        url = f"{console}/console/runs/{run.trace_id.hex()}"
-        encoded.append(record_attribute(semconv.RIGHTCALL_RUN_URL, url))
-    return encoded
+        own[semconv.RIGHTCALL_RUN_URL] = f"{console}/console/runs/{run.trace_id.hex()}"
+    return [record_attribute(name, value) for name, value in own.items()]
 
 
 class _Usual(NamedTuple):

@@ -120,6 +120,15 @@ def test_an_event_says_what_is_in_doubt_and_which_calls_have_no_span_to_annotate
     assert attributes["rightcall.calls_without_span"] == ["b", "c"]
 
 
+def test_a_dimension_that_events_have_anyway_is_in_them_once() -> None:
+    run = {"conversation_id": "c1", "attributes": {"gen_ai.conversation.id": "c1", "tier": "gold"}}
+    verdict = verdict_of("a", evaluations=[evaluation()], run=run)
+    (raw,) = evaluation_events(verdict, 1, dimensions=("gen_ai.conversation.id", "tier"))
+    keys = [attribute.key for attribute in LogRecord.FromString(raw).attributes]
+    assert "tier" in keys
+    assert sorted(keys) == sorted(set(keys))
+
+
 def test_the_same_evaluation_has_the_same_uid_and_a_revision_another() -> None:
     def uid(revision: int, at: int) -> str:
         (raw,) = evaluation_events(verdict_of("a", revision=revision), at)
