@@ -10,13 +10,20 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import compare_with_offered, context_span_of, genai_span_of, model_span_of, set_raised
+from collector.model.from_span import (
+    compare_with_offered,
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+    set_answer_of_openai_agents,
+    set_raised,
+)
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
 from collector.payloads.offered_tools import tools_in_request
-from collector.payloads.refusals import Refusal, find_refusal, guardrail_refusal
-from collector.payloads.told_failures import failure_in_message, is_in_place_of_result
+from collector.payloads.refusals import Refusal
+from collector.payloads.told_failures import failure_in_message
 from collector.payloads.tool_arguments import tool_arguments
 from collector.payloads.values import first_name, name_of, parse_any
 
@@ -115,12 +122,8 @@ def _read_result_of_openai_agents(genai_span: GenAISpan, span: Span) -> None:
     genai_span.is_pending = _has_nothing_returned(span)
     returned = parse_any(span.attributes.get(_OUTPUT))
     told = returned.get(_TOLD) if isinstance(returned, Mapping) else None
-    if type(told) is not str:
-        return
-    if is_in_place_of_result(told):
-        genai_span.status, genai_span.refusal = "error", find_refusal(told)
-    else:
-        genai_span.refusal = guardrail_refusal(_OPENAI_AGENTS, told)
+    if type(told) is str:
+        set_answer_of_openai_agents(genai_span, told, _OPENAI_AGENTS)
 
 
 def _read_failure_of_claude(genai_span: GenAISpan, span: Span) -> None:

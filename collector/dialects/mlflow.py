@@ -12,14 +12,19 @@ from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import context_span_of, genai_span_of, model_span_of, set_output
+from collector.model.from_span import (
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+    set_answer_of_openai_agents,
+    set_output,
+)
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
 from collector.payloads import langchain
 from collector.payloads.messages import tool_call_parts
-from collector.payloads.refusals import find_refusal, guardrail_refusal
-from collector.payloads.told_failures import failure_in_message, failure_of_crewai, is_in_place_of_result
+from collector.payloads.told_failures import failure_in_message, failure_of_crewai
 from collector.payloads.values import UNREADABLE, find_text, first_name, name_of, parse_any
 
 NAME: Final = "mlflow"
@@ -118,12 +123,8 @@ def _read_result_of_openai_agents(genai_span: GenAISpan, span: Span) -> None:
     output = span.attributes.get(_OUTPUT)
     genai_span.is_pending = genai_span.is_pending or output == _NOTHING
     told = name_of(parse_any(output)) if type(output) is str and output[:1] == '"' else None
-    if told is None or genai_span.status == "error":
-        return
-    if is_in_place_of_result(told):
-        genai_span.status, genai_span.refusal = "error", find_refusal(told)
-    else:
-        genai_span.refusal = guardrail_refusal(_OPENAI_AGENTS, told)
+    if told is not None and genai_span.status != "error":
+        set_answer_of_openai_agents(genai_span, told, _OPENAI_AGENTS)
 
 
 def _read_crewai(genai_span: GenAISpan, span: Span) -> None:

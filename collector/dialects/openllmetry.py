@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import context_span_of, genai_span_of, model_span_of
+from collector.model.from_span import context_span_of, genai_span_of, model_span_of, set_answer_of_openai_agents
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import note_graph, note_node
 from collector.model.span import Span
 from collector.payloads import langchain
-from collector.payloads.refusals import MAX_CHARS, Refusal, find_refusal, guardrail_refusal
-from collector.payloads.told_failures import failure_in_message, is_in_place_of_result
+from collector.payloads.refusals import MAX_CHARS, Refusal, find_refusal
+from collector.payloads.told_failures import failure_in_message
 from collector.payloads.tool_arguments import arguments_of_callback
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
@@ -145,21 +145,13 @@ def _read_tool(span: Span) -> GenAISpan:
     elif (told := failure_in_message(output)) is not None:
         genai_span.status, genai_span.refusal = "error", told.refusal
     elif genai_span.status != "error":
-        _read_result(genai_span, get(semconv.TOOL_CALL_RESULT, output))
+        set_answer_of_openai_agents(genai_span, get(semconv.TOOL_CALL_RESULT, output), genai_span.scope)
     return genai_span
 
 
 def _refusal_in_repr(output: str) -> Refusal | None:
     match = _ERROR_IN_REPR.match(output[:MAX_CHARS])
     return None if match is None else find_refusal((match[1] or match[2] or "").replace("\\n", "\n"))
-
-
-def _read_result(genai_span: GenAISpan, result: object) -> None:
-    """Read what the OpenAI Agents SDK gave its model: the span ends well, also if an MCP server told of a failure."""
-    if is_in_place_of_result(result):
-        genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
-    else:
-        genai_span.refusal = guardrail_refusal(genai_span.scope, result)
 
 
 def _read_workflow_tool(span: Span) -> GenAISpan | None:

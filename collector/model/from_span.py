@@ -10,10 +10,11 @@ from collector.model.genai_span import MODEL, Content, GenAISpan, Role
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Span
 from collector.payloads.messages import may_contain_tool_calls, tool_call_parts
 from collector.payloads.offered_tools import fits_of
-from collector.payloads.refusals import UNTOLD, Refusal, find_refusal, is_interrupt
+from collector.payloads.refusals import UNTOLD, Refusal, find_refusal, guardrail_refusal, is_interrupt
 from collector.payloads.response import is_blank
 from collector.payloads.stack_traces import refusal_in_stack
 from collector.payloads.text_calls import asks_langroid, is_step, requests_action
+from collector.payloads.told_failures import is_in_place_of_result
 from collector.payloads.tool_results import newest_tool_results, tool_result
 from collector.payloads.user_input import newest_user_input
 from collector.payloads.values import MAX_TEXT, name_of
@@ -117,6 +118,16 @@ def set_words_of_failure(genai_span: GenAISpan, words: str) -> None:
     genai_span.status, genai_span.refusal = "error", told.refusal
     if not told.failed and told.refusal is None:
         genai_span.note(outcome="text")
+
+
+def set_answer_of_openai_agents(genai_span: GenAISpan, answer: object, scope: str) -> None:
+    """Read what the OpenAI Agents SDK gave its model, of a call whose span ends well: that the tool failed, or may have been
+    refused by a guardrail. ``scope`` is known as one of that SDK.
+    """
+    if is_in_place_of_result(answer):
+        genai_span.status, genai_span.refusal = "error", tool_result(None, answer).refusal
+    else:
+        genai_span.refusal = guardrail_refusal(scope, answer)
 
 
 def doubt_start(genai_span: GenAISpan) -> None:
