@@ -52,8 +52,8 @@ def _attributes_of_run(verdict: Verdict, dimensions: Sequence[str], console: str
         own[semconv.CONVERSATION_ID] = run.conversation_id
     if run.response_id is not None:
         own[semconv.RESPONSE_ID] = run.response_id
-    for name in dimensions:  # which may be one of these: no key twice
-        if (text := dimension_text(run.attributes.get(name))) is not None:
+    for name in dimensions:  # which may be one of these, or of the usual ones: no key twice
+        if name not in _USUAL and (text := dimension_text(run.attributes.get(name))) is not None:
             own[name] = text
     if console is not None:
         own[semconv.RIGHTCALL_RUN_URL] = f"{console}/console/runs/{run.trace_id.hex()}"

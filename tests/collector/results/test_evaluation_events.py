@@ -121,9 +121,10 @@ def test_an_event_says_what_is_in_doubt_and_which_calls_have_no_span_to_annotate
 
 
 def test_a_dimension_that_events_have_anyway_is_in_them_once() -> None:
-    run = {"conversation_id": "c1", "attributes": {"gen_ai.conversation.id": "c1", "tier": "gold"}}
+    dimensions = {"gen_ai.conversation.id": "c1", "gen_ai.agent.name": "support", "tier": "gold"}
+    run = {"conversation_id": "c1", "agent": "support", "attributes": dimensions}
     verdict = verdict_of("a", evaluations=[evaluation()], run=run)
-    (raw,) = evaluation_events(verdict, 1, dimensions=("gen_ai.conversation.id", "tier"))
+    (raw,) = evaluation_events(verdict, 1, dimensions=tuple(dimensions))
     keys = [attribute.key for attribute in LogRecord.FromString(raw).attributes]
     assert "tier" in keys
     assert sorted(keys) == sorted(set(keys))
