@@ -284,12 +284,17 @@ def _unknown_attributes(span: Span, genai_span: GenAISpan) -> dict[str, Any]:
     return {key: value for key, value in present.items() if key not in known and not key.startswith(prefixes)}
 
 
+_NOT_GIVEN: Final = ("gen_ai.skill.", "gen_ai.transfer.", "process.")
+"""Begin what the conventions for GenAI (0.1) tell of a call beside what it was given: the skill that it loads, the agent that
+it calls, the process that it starts."""
+
+
 @lru_cache(maxsize=256)
 def _known_to(names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
     """Returns the attributes that these dialects know, and the prefixes of further ones."""
     readers = [dialect for dialect in DIALECTS if dialect.name in names]
     known = frozenset[str]().union(*(reader.attributes.union(reader.keys) for reader in readers))
-    return known, tuple(prefix for reader in readers for prefix in reader.prefixes)
+    return known, (*_NOT_GIVEN, *(prefix for reader in readers for prefix in reader.prefixes))
 
 
 def _is_marked(span: Span) -> bool:

@@ -1,9 +1,9 @@
 """Attribute and event names that several parts of the collector use.
 
 Standard names are those of the OpenTelemetry semantic conventions 1.41.1, the last release that defines ``gen_ai.*`` and
-``mcp.*`` (they moved to a repository of their own in 1.42), and of older releases where noted. They are spelled out here
-because every published constant for them is marked deprecated. Names that only one instrumentation writes are in the
-file of its dialect.
+``mcp.*``; of the conventions for GenAI 0.1, which are released by themselves since; and of older releases where noted. They
+are spelled out here because every published constant for them is marked deprecated. Names that only one instrumentation
+writes are in the file of its dialect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOOL_DESCRIPTION: Final = "gen_ai.tool.description"
 TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
 TOOL_NAME: Final = "gen_ai.tool.name"
 TOOL_NAMES: Final = (TOOL_NAME, "tool.name")  # also as OpenInference and tracers of one's own write it
-WORKFLOW_NAME: Final = "gen_ai.workflow.name"
+WORKFLOW_NAME: Final = "gen_ai.workflow.name"  # `AGENT_NAME` of a workflow's span in 0.1 of the conventions for GenAI
 
 # --- gen_ai events: one per inference since 1.37, one per message before, two of a span until 1.27
 EVENT_PROMPT: Final = "gen_ai.content.prompt"

@@ -228,7 +228,9 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
     values = values_by_meaning(attributes)
     if "output" in values and semconv.TOOL_CALL_RESULT not in span.attributes:
         _read_outcome(genai_span, values, has_status=True)
-    genai_span.name = first_line(values.get("tool_name", ())) or genai_span.name
+    # The span's own name may tell less than any attribute; what a convention has for the name of a tool tells most.
+    if span.attributes.keys().isdisjoint(semconv.TOOL_NAMES):
+        genai_span.name = first_line(values.get("tool_name", ())) or genai_span.name
     genai_span.call_id = genai_span.call_id or first_line(values.get("call_id", ()))
     if genai_span.arguments is not None:
         return

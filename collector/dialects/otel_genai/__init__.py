@@ -1,4 +1,4 @@
-"""The OpenTelemetry GenAI semantic conventions, current names and those deprecated since 1.36.
+"""The OpenTelemetry GenAI semantic conventions (up to 0.1, by their own numbers), and names deprecated since 1.36.
 
 Messages are read wherever one of the releases puts them: attributes (JSON text or structured), span events, log events.
 Strands (strands-agents 1.62, @strands-agents/sdk) and rig (0.46) follow these conventions except for their own attributes of
@@ -169,7 +169,11 @@ def _read_loop(span: Span) -> GenAISpan:
 
 
 def _read_workflow(span: Span) -> GenAISpan:
-    return _read_context(span, OTHER)
+    workflow = _read_context(span, OTHER)
+    name = workflow.attributes.get(semconv.AGENT_NAME)
+    if name is not None and semconv.WORKFLOW_NAME not in workflow.attributes:
+        workflow.attributes = {**workflow.attributes, semconv.WORKFLOW_NAME: name}
+    return workflow
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
@@ -200,7 +204,7 @@ _OF_MODEL: Final = (semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, *semconv.FI
 _EVIDENCE: Final[Mapping[str, tuple[str, ...]]] = {
     "execute_tool": (semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS),
     "invoke_agent": (semconv.AGENT_NAME, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES),
-    "invoke_workflow": (semconv.WORKFLOW_NAME,),
+    "invoke_workflow": (semconv.WORKFLOW_NAME, semconv.AGENT_NAME),
     "chat": _OF_MODEL,
     "completion": _OF_MODEL,
     "generate_content": _OF_MODEL,

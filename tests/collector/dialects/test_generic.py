@@ -277,6 +277,22 @@ def test_what_a_dialect_does_not_know_of_its_own_call_is_read_by_shape(
     assert (call[0], call[2]) == expected
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"gen_ai.skill.name": "review", "gen_ai.skill.source.uri": "file:///skills/review"},
+        {"gen_ai.skill.name": "review", "gen_ai.skill.resource.name": "references/format.md"},
+        {"process.executable.name": "git", "process.exit.code": 1},
+        {"gen_ai.transfer.target.name": "refunds", "gen_ai.transfer.mode": "delegate"},
+        {"acme.tool_name": "review"},
+    ],
+)
+def test_what_is_told_beside_the_name_of_a_tool_neither_names_it_nor_was_given_to_it(more: dict[str, Any]) -> None:
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "load_skill", **more}
+    call = read_tool(span("execute_tool load_skill review", 2, 1, attributes=attributes))
+    assert (call[0], call[2]) == ("load_skill", None)
+
+
 def test_arguments_that_a_dialect_leaves_out_on_purpose_stay_out() -> None:
     """Google ADK writes an empty object where the capture of content is off."""
     attributes = {

@@ -12,19 +12,17 @@ from collector.scoring.select_and_score import tenant_of
 from tests.builders import agent_span, doubts, model_span, run_of, runs_of, span, tool_span, user
 
 
-def test_route_and_intent_come_from_above_the_agent() -> None:
+@pytest.mark.parametrize(
+    "key", ["gen_ai.workflow.name", "gen_ai.agent.name"]
+)  # the latter since 0.1 of the conventions
+def test_route_and_intent_come_from_above_the_agent(key: str) -> None:
     run = run_of(
         span("POST /chat/{id}", 1, kind=2, attributes={"http.route": "/chat/{id}", "url.path": "/chat/7"}),
-        span(
-            "invoke_workflow refund",
-            2,
-            1,
-            attributes={"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "refund"},
-        ),
+        span("invoke_workflow refund", 2, 1, attributes={"gen_ai.operation.name": "invoke_workflow", key: "refund"}),
         span("internal", 3, 2),
         agent_span("helper", 4, 3),
     )
-    assert (run.route, run.intent) == ("/chat/{id}", "refund")
+    assert (run.route, run.intent, run.agent) == ("/chat/{id}", "refund", "helper")
 
 
 def test_names_are_tried_in_their_order_and_the_nearest_span_wins() -> None:
