@@ -1,8 +1,8 @@
 """Compiles the hot modules with mypyc where ``RIGHTCALL_COMPILE=1``; otherwise the wheel is pure Python, of the same source.
 
 Which modules are compiled is in ``pyproject.toml``. gcc compiles them twice: what `collector.demo.training` runs through in
-the first result is what the second is made fast for. ``RIGHTCALL_COMPILE=once``, for tests, leaves the second out, and most
-of the optimization: less than a third of the time. All that is built stays in a temporary folder until it is in the wheel:
+the first result is what the second is made fast for. ``RIGHTCALL_COMPILE=once``, for tests, leaves out the second, and all
+optimization: less than a quarter of the time. All that is built stays in a temporary folder until it is in the wheel:
 the source tree, and with it an editable install, never has a compiled module beside its source.
 """
 
@@ -48,7 +48,7 @@ code, *entries = extensions  # all of the code is in the first, which the others
 common = [*code.extra_compile_args, "-fvisibility=hidden", "-fno-plt", "-w"]
 build(entries)
 if os.environ["RIGHTCALL_COMPILE"] == "once":
-    build([code], "-O1")
+    build([code], "-O0")
 elif "Free Software Foundation" not in subprocess.run(["cc", "--version"], capture_output=True, text=True).stdout:
     build([code])
 else:

@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -34,9 +34,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
+_LONGEST: Final = (
+    "test_compiled.py", "test_prometheus_rules.py", "test_documents.py", "test_testing.py", "test_newcomers.py",
+    "test_actions.py", "test_small_model.py", "test_pytest_projects.py", "test_crash.py", "test_order.py",
+)  # fmt: skip
+"""Files whose tests take a minute or more together, the longest first."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes minutes, so that no core works on it when all others are done."""
-    items.sort(key=lambda item: item.path.name != "test_compiled.py")
+    """Begin with what takes longest, so that no core works on it when all others are done."""
+    items.sort(key=lambda item: _LONGEST.index(item.path.name) if item.path.name in _LONGEST else len(_LONGEST))
 
 
 @pytest.hookimpl(wrapper=True)
