@@ -188,16 +188,16 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     return genai_span
 
 
+_REQUESTS: Final = (
+    "chat", "chat.completions", "completion", "fetch_response", "generate_content", "realtime_inference", "text_completion",
+)  # fmt: skip
+"""Of a model. `completion` is in the names of Quarkus LangChain4j's spans, `chat.completions` in Semantic Kernel for Java."""
 _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "execute_tool": read_tool,
     "invoke_agent": _read_agent,
     "invoke_workflow": _read_workflow,
     _LOOP: _read_loop,
-    # `completion` in the names of Quarkus LangChain4j's spans, `chat.completions` in Semantic Kernel for Java
-    **dict.fromkeys(
-        ("chat", "chat.completions", "completion", "generate_content", "realtime_inference", "text_completion"),
-        read_model,
-    ),
+    **dict.fromkeys(_REQUESTS, read_model),
     "list_run_steps": read_steps,
 }
 _OF_MODEL: Final = (semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, *semconv.FINISH_REASONS)

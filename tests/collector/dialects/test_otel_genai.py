@@ -76,6 +76,17 @@ def test_requests_in_attributes(encode: Any) -> None:
     assert (call.id, call.name, call.arguments) == ("c1", "pay", {"order": 7})
 
 
+def test_a_response_that_is_fetched_is_the_answer_of_a_model_however_often_it_is() -> None:
+    fetched = {
+        "gen_ai.operation.name": "fetch_response",
+        "gen_ai.response.id": "r1",
+        "gen_ai.output.messages": json.dumps(OUTPUT),
+    }
+    queued = model_span(number=2, attributes={"gen_ai.response.id": "r1", "gen_ai.response.status": "queued"})
+    run = run_of(agent_span(), queued, *(span("fetch_response", number, 1, attributes=fetched) for number in (3, 4)))
+    assert (called(run), "unconfirmed_reading" in doubts(run)) == (["pay"], False)
+
+
 @pytest.mark.parametrize(
     "event",
     [
