@@ -115,8 +115,8 @@ class Target:
         self._file.apply(change)
         for callback in callbacks:
             callback()
-        self._spool.delete("outbox", [request.row for request in self._queue._waiting])
-        self._queue._waiting.clear()
+        self._spool.delete("outbox", [request.row for request in self._queue._lanes["traces"].waiting])
+        self._queue._lanes["traces"].waiting.clear()
         self._queue._bytes = 0
 
     def crash(self) -> None:

@@ -146,8 +146,8 @@ class Life(Driver):
         write_spool(self.spool)
 
     def deliver(self) -> None:
-        while self.queue._waiting:
-            request = self.queue._waiting.popleft()
+        while self.queue._lanes["traces"].waiting:
+            request = self.queue._lanes["traces"].waiting.popleft()
             self.queue._sending.add(request)
             payload = request.payload if request.in_memory else self._file_payload(request.row)
             self.sent.append((request.signal, payload))

@@ -28,7 +28,7 @@ class SendingQueueConfig(Section):
 
     queue_size: int = Field(10_000, ge=1, description="requests that wait or are being sent")
     max_size_mib: int = Field(256, ge=1, description="in memory; a spool has its own limit")
-    num_consumers: int = Field(4, ge=1, le=64, description="requests sent at once")
+    num_consumers: int = Field(4, ge=1, le=64, description="requests of one signal sent at once")
 
 
 class OtlpSettings(Section):

@@ -56,10 +56,10 @@ class Transport(Protocol):
 
 
 class QueuedExporter:
-    """Sends queued requests, ``consumers`` at a time. ``name`` is the value of the label ``exporter`` of its metrics.
+    """Sends queued requests, ``consumers`` at a time of each signal that the queue keeps apart.
 
-    ``connect`` opens the transport, and raises ConfigError; it is called again where ``stale`` says so. ``target`` is what
-    the log calls the backend.
+    ``name`` is the value of the label ``exporter`` of its metrics. ``connect`` opens the transport, and raises ConfigError;
+    it is called again where ``stale`` says so. ``target`` is what the log calls the backend.
     """
 
     def __init__(  # noqa: PLR0913 - what it is connected to
@@ -83,8 +83,8 @@ class QueuedExporter:
         # By default nothing is given up that a spool or a topic keeps safe: to drop it would be the only way to lose it.
         default = 0.0 if queue.durable else MAX_ELAPSED_TIME
         self._max_elapsed_time = (default if retry.max_elapsed_time is None else retry.max_elapsed_time) or math.inf
-        self._failing = False
-        self._not_before = -math.inf  # until then the backend wants nothing, from whichever consumer
+        self._failing = set[Signal]()
+        self._not_before = dict[Signal, float]()  # until then the backend wants nothing of it, from whichever consumer
         self._target = target
         self._losses = LossReport(target, clock.now)
         self._sent = telemetry.child(telemetry.exporter_sent_spans, name)
@@ -105,7 +105,9 @@ class QueuedExporter:
     async def start(self) -> None:
         """Start sending; the backend may come up later. Raises ConfigError if a TLS file cannot be used."""
         self._transport = self._connect()
-        self._consumers = [asyncio.create_task(self._consume()) for _ in range(self._count)]
+        self._consumers = [
+            asyncio.create_task(self._consume(signal)) for signal in self._queue.apart for _ in range(self._count)
+        ]
 
     async def shutdown(self) -> None:
         """Send queued requests for up to ``drain_timeout`` seconds. The rest stays in the spool, or is lost and counted."""
@@ -144,13 +146,16 @@ class QueuedExporter:
         """Whether the transport is to be opened anew, as with new certificates."""
         return False
 
-    async def _consume(self) -> None:
-        """Send one request after the other; pause after each failure, longer the more failures there are in a row."""
+    async def _consume(self, signal: Signal) -> None:
+        """Send one request after the other; pause after each failure, longer the more failures there are in a row.
+
+        They are of ``signal`` where the queue keeps that apart: a backend may take spans, and no log records for hours.
+        """
         # One for each consumer, not for each request: what fails is the backend, whichever request it is asked to take.
         backoff = Backoff(self._retry, self._clock.random, self._max_elapsed_time)
         while True:
-            request = await self._queue.get()
-            if (asked := self._not_before - self._clock.now()) > 0:
+            request = await self._queue.get(signal)
+            if (asked := self._not_before.get(request.signal, -math.inf) - self._clock.now()) > 0:
                 self._queue.requeue(request)
                 await self._clock.sleep(asked)
                 continue
@@ -167,7 +172,8 @@ class QueuedExporter:
                     continue
                 self._report_failure(request, error, pause)
                 if error.retry_after is not None:
-                    self._not_before = max(self._not_before, self._clock.now() + pause)
+                    until = self._clock.now() + pause
+                    self._not_before[request.signal] = max(until, self._not_before.get(request.signal, until))
                 # Before the pause: another consumer may try it, and this one holds up nothing but itself.
                 self._queue.requeue(request)
                 await self._clock.sleep(pause)
@@ -220,8 +226,8 @@ class QueuedExporter:
 
     def _report_failure(self, request: ExportRequest, error: DeliveryError, pause: float) -> None:
         """Log that the backend fails: the first failure after a success, not each of them."""
-        if not self._failing:
-            self._failing = True
+        if request.signal not in self._failing:
+            self._failing.add(request.signal)
             what = f"{request.signal} to {self._target}"
             _log.warning("sending %s failed, retrying in %.1f s: %s", what, pause, error)
 
@@ -232,9 +238,9 @@ class QueuedExporter:
             lost = min(_items(request), rejected.count)
             self._failed[request.signal].inc(lost)
             self._losses.add(request.signal, lost, f"rejected by the backend: {rejected.message}", "rejected")
-        if self._failing:
-            self._failing = False
-            _log.info("%s accepts requests again", self._target)
+        if request.signal in self._failing:
+            self._failing.remove(request.signal)
+            _log.info("%s accepts %s again", self._target, request.signal)
 
 
 class LossReport:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Final, Protocol
 
-from collector.component import ExportRequest, Signal
+from collector.component import SIGNALS, ExportRequest, Signal
 from collector.config.exporters import SendingQueueConfig
-from collector.delivery.joining import MAX_SMALL, divide, take_joined
+from collector.delivery.joining import divide
+from collector.delivery.lane import Lane
 from collector.storage.spool import Spool
 
 _WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, at most, so that a fast backend costs no reads
-_MAX_PACE: Final = 0.005  # seconds that small requests wait for others; there may be thousands a second otherwise
 HANDOVER: Final = "handover"
 """Marks requests for another instance, which exporters do not get: what is put into their queue is in no other."""
 
@@ -55,12 +53,14 @@ class SendingQueue:
         *,
         is_read_again: bool = False,
         joins: bool = False,
+        signals: Sequence[Signal] = (),
     ) -> None:
         """Takes ``max_bytes`` of memory, by default all that the configuration allows.
 
         ``exporter`` marks its requests in the spool; those of OTLP exporters have no mark, so that they can change places.
         ``is_read_again``: what they are made of comes again after a crash, from a topic. ``joins``: small requests leave
-        joined, at most one every `_MAX_PACE` seconds.
+        joined, a few milliseconds after those before them. Requests of these ``signals``, by default of none, do not wait for
+        those of the others: a backend may take the ones and not the others.
         """
         self.durable = spool is not None or is_read_again
         """Whether what waits here survives the process."""
@@ -69,24 +69,25 @@ class SendingQueue:
         self._max_bytes = config.max_size_mib << 20 if max_bytes is None else max_bytes
         if spool is not None:
             self._max_bytes = min(self._max_bytes, _WINDOW)
-        self._waiting: deque[ExportRequest] = deque()
+        self.apart: Sequence[Signal] = signals or SIGNALS[:1]
+        """A signal for each of those that do not wait for each other: `get` takes them."""
+        together = Lane(joins=joins)
+        self._lanes: Mapping[Signal, Lane] = {
+            signal: Lane(joins=joins) if signal in signals else together for signal in SIGNALS
+        }
         self._sending: set[ExportRequest] = set()
-        self._joins = joins
-        self._bytes = self._waiting_bytes = 0
+        self._bytes = 0
         self.spans = 0
         """Spans in requests that were put and not acknowledged or dropped yet, durable or not."""
         self.dropped = 0
         """Requests dropped undelivered."""
         self.put_count = 0
         """Requests that were put."""
-        self._next_small = -math.inf  # when a small request may leave, by the monotonic clock
-        self._timer: asyncio.TimerHandle | None = None
-        self._idle: deque[asyncio.Future[None]] = deque()  # consumers that wait for a request
         self._empty = asyncio.Event()
         self._empty.set()
 
     def __len__(self) -> int:
-        return len(self._waiting) + len(self._sending)
+        return sum([len(self._lanes[signal].waiting) for signal in self.apart]) + len(self._sending)
 
     @property
     def used_bytes(self) -> int:
@@ -137,62 +138,34 @@ class SendingQueue:
             request.spill()
 
     def _enqueue(self, request: ExportRequest) -> None:
-        self._waiting.append(request)
-        if self._joins:
-            self._waiting_bytes += request.size
         if request.in_memory:
             self._bytes += request.size
         self._empty.clear()
-        self._wake()
+        self._lanes[request.signal].add(request)
 
-    def _wake(self) -> None:
-        """Wake a consumer, now or when the first of the waiting requests may leave."""
-        pause = self._pause()
-        if pause <= 0.0:
-            self._wake_one()
-        else:
-            self._wake_after(pause)
+    def _wake_all(self) -> None:
+        for signal in self.apart:
+            self._lanes[signal].wake()
 
-    def _wake_after(self, pause: float) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(pause, self._on_time)
-
-    def _on_time(self) -> None:
-        self._timer = None
-        self._wake_one()
-
-    def _wake_one(self) -> None:
-        # One, and not all: there are several consumers, and each that wakes up in vain costs as much as taking a request.
-        while self._idle:
-            waiter = self._idle.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
-
-    def _pause(self) -> float:
-        """Returns the seconds until the first of the waiting requests should leave, if it is small and others may join it."""
-        if not self._joins or self._waiting_bytes >= MAX_SMALL:
-            return 0.0
-        return self._next_small - time.monotonic()
-
-    def _pause_of_first(self) -> float | None:
+    def _pause_of_first(self, lane: Lane) -> float | None:
         """Returns the seconds until the first of those that wait should leave; None if there is none, or no room for it."""
-        return self._pause() if self._waiting and self._has_room_for(self._waiting[0]) else None
+        return lane.pause() if lane.waiting and self._has_room_for(lane.waiting[0]) else None
 
-    async def get(self) -> ExportRequest:
+    async def get(self, signal: Signal = SIGNALS[0]) -> ExportRequest:
         """Wait for the next request; call ``ack`` or ``requeue`` for it. It is not ``in_memory`` if the spool lost it.
 
-        One that is not in memory waits for room there, unless no other is being sent.
+        It is one of ``signal`` where that is kept ``apart``. One that is not in memory waits for room there, unless no other
+        is being sent.
         """
-        while (pause := self._pause_of_first()) is None or pause > 0.0:
+        lane = self._lanes[signal]
+        while (pause := self._pause_of_first(lane)) is None or pause > 0.0:
             # The clock is read once: were it read again, the pause might be over, and nobody would wake this consumer up.
             if pause is not None:
-                self._wake_after(pause)
+                lane.wake_after(pause)
             # No await between the look and this, so no wake-up is lost.
-            await self._wait()
-        request = self._take()
-        if self._waiting:  # for which this one may have been woken up
-            self._wake()
+            await lane.wait()
+        request = lane.take()
+        lane.wake()  # for what still waits this one may have been woken up
         self._sending.add(request)
         if not request.in_memory and self._spool is not None:
             self._bytes += request.size
@@ -202,25 +175,6 @@ class SendingQueue:
                 request.payload, request.in_memory = payload, True
             else:
                 self._bytes -= request.size
-        return request
-
-    async def _wait(self) -> None:
-        waiter = asyncio.get_running_loop().create_future()
-        self._idle.append(waiter)
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():  # woken up for a request that another has to take now
-                self._wake_one()
-            raise
-
-    def _take(self) -> ExportRequest:
-        if not self._joins:
-            return self._waiting.popleft()
-        request = take_joined(self._waiting)
-        self._waiting_bytes -= request.size
-        if request.parts or request.size < MAX_SMALL:
-            self._next_small = time.monotonic() + _MAX_PACE
         return request
 
     def _has_room_for(self, request: ExportRequest) -> bool:
@@ -235,6 +189,7 @@ class SendingQueue:
         for part in divide(request):
             self._spill_beyond_limit(part)
             self._enqueue(part)
+        self._wake_all()  # as for `ack`
 
     def ack(self, request: ExportRequest) -> None:
         """Remove a request that was delivered or given up."""
@@ -245,8 +200,7 @@ class SendingQueue:
         if self._spool is not None:
             self._spool.delete("outbox", [part.row for part in request.parts or (request,)])
         # The room is free now, for which a request that only the spool has may be waiting.
-        if self._waiting:
-            self._wake()
+        self._wake_all()
         if not len(self):
             self._empty.set()
 
@@ -258,8 +212,9 @@ class SendingQueue:
         """Drop what is not delivered, once nobody sends it any more."""
         self.dropped += len(self)
         self._sending.clear()
-        self._waiting.clear()
-        self.spans = self._bytes = self._waiting_bytes = 0
+        for lane in self._lanes.values():
+            lane.clear()
+        self.spans = self._bytes = 0
         self._empty.set()
 
     def delivered(self, count: int) -> bool:
@@ -268,7 +223,7 @@ class SendingQueue:
 
     def pending(self) -> list[ExportRequest]:
         """What is not delivered: requests being sent, then waiting ones, oldest first."""
-        return [*self._sending, *self._waiting]
+        return [*self._sending, *chain.from_iterable(self._lanes[signal].waiting for signal in self.apart)]
 
 
 def recover(spool: Spool, queue_of: Callable[[str], SendingQueue | None]) -> Iterator[int | None]:

@@ -38,7 +38,9 @@ class ExportPaths:
             outlets.append(Outlet(queue, ["traces"], HANDOVER))
             self.exporters.append(OtlpExporter(handover, queue, telemetry, name=HANDOVER, place="service.handover"))
         for to in exporters.destinations():
-            queue = SendingQueue(to.backend.sending_queue, spool, share, is_read_again=again, joins=True)
+            queue = SendingQueue(
+                to.backend.sending_queue, spool, share, is_read_again=again, joins=True, signals=to.signals
+            )
             outlets.append(Outlet(queue, to.signals))
             self.exporters.append(
                 OtlpExporter(
@@ -46,8 +48,11 @@ class ExportPaths:
                 )
             )
         if exporters.kafka is not None:
-            queue = SendingQueue(exporters.kafka.sending_queue, spool, share, "kafka", is_read_again=again)
-            outlets.append(Outlet(queue, exporters.kafka.signals(), "kafka"))
+            signals = exporters.kafka.signals()
+            queue = SendingQueue(
+                exporters.kafka.sending_queue, spool, share, "kafka", is_read_again=again, signals=signals
+            )
+            outlets.append(Outlet(queue, signals, "kafka"))
             self.exporters.append(KafkaExporter(exporters.kafka, queue, telemetry))
         if exporters.file is not None:
             queue = SendingQueue(SendingQueueConfig(), spool, share, "file", is_read_again=again)

@@ -131,8 +131,8 @@ def _discard(pipeline: Pipeline) -> None:
     """Acknowledge all that is to be sent."""
     queue = pipeline._queue
     assert isinstance(queue, SendingQueue)
-    while queue._waiting:
-        queue._sending.add(request := queue._waiting.popleft())
+    while queue._lanes["traces"].waiting:
+        queue._sending.add(request := queue._lanes["traces"].waiting.popleft())
         queue.ack(request)
 
 

@@ -99,7 +99,7 @@ def _run(count: int) -> float:
 
 def _discard(target: Pipeline) -> None:
     assert isinstance(target._queue, SendingQueue)
-    target._queue._waiting.clear()
+    target._queue._lanes["traces"].waiting.clear()
     target._queue._bytes = 0
 
 

@@ -121,7 +121,7 @@ CONSTANTS = {
         "collector/exporters/test_otlp_endless_answers.py::test_the_size_of_an_answer_is_bounded",
     "collector.delivery.joining.MAX_SMALL": "collector/delivery/test_joining.py::test_large_requests_leave_alone",
     "collector.delivery.joining._MAX_JOINED": "collector/delivery/test_joining.py::test_a_joined_request_is_bounded",
-    "collector.delivery.sending_queue._MAX_PACE":
+    "collector.delivery.lane._MAX_PACE":
         "collector/delivery/test_joining.py::test_a_small_request_leaves_although_no_other_follows",
     "collector.delivery.queued_exporter.MAX_ELAPSED_TIME":
         "collector/exporters/test_otlp.py::test_a_request_is_dropped_after_max_elapsed_time",

@@ -45,9 +45,9 @@ def unaccounted(telemetry: Telemetry, queue: SendingQueue, sent: int) -> float:
 
 def deliver_one(queue: SendingQueue, choice: random.Random) -> int:
     """Send the oldest request; the backend may refuse it for now. Returns how many spans were delivered."""
-    if not queue._waiting:
+    if not queue._lanes["traces"].waiting:
         return 0
-    request = queue._waiting.popleft()
+    request = queue._lanes["traces"].waiting.popleft()
     queue._sending.add(request)
     if choice.random() < 0.3:
         queue.requeue(request)

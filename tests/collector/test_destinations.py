@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import grpc
 import httpx
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
+from collector.component import Signal
 from collector.config.model import Config
 from collector.errors import ConfigError
 from tests import otlp_data as data
@@ -64,6 +67,28 @@ def test_a_dead_backend_for_logs_holds_up_no_traces_and_gets_its_logs_after_a_re
                 wait_for(lambda: len(late.records()) == 1)
                 assert process.stop() == 0
         assert len(main.spans()) == 3
+
+
+class NoLogsForNow(OtlpSink):
+    """A backend like a collector whose own way out for logs is blocked."""
+
+    def _handler(self, signal: Signal) -> Callable[[bytes, grpc.ServicerContext], bytes]:
+        def refuse(_: bytes, context: grpc.ServicerContext) -> bytes:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "the queue for logs is full")
+            raise AssertionError
+
+        return refuse if signal == "logs" else super()._handler(signal)
+
+
+def test_logs_that_a_backend_refuses_for_now_hold_up_none_of_its_traces() -> None:
+    with NoLogsForNow() as sink:
+        retry = {"initial_interval": "1h", "max_interval": "1h"}
+        otlp = {"endpoint": sink.endpoint, **PLAIN, "retry_on_failure": retry, "sending_queue": {"num_consumers": 1}}
+        with CollectorProcess(WEATHER_RULES, otlp, spool={"path": "spool"}, **FAST) as process:
+            post(process, "logs", data.logs(LogRecord(severity_text="INFO")).SerializeToString())
+            wait_for(lambda: "sending logs to" in process.log)
+            send(process, *RUN)
+            wait_for(lambda: len(sink.spans()) == 3)
 
 
 def test_spans_that_are_not_exported_are_counted() -> None:

@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from collector.component import ExportRequest, Signal
 from collector.config.exporters import OtlpExporterConfig, SendingQueueConfig
-from collector.delivery import sending_queue
+from collector.delivery import lane
 from collector.delivery.joining import MAX_SMALL
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter
@@ -63,7 +63,7 @@ def test_large_requests_leave_alone() -> None:
 
 
 def test_after_a_small_request_the_next_waits_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending_queue, "_MAX_PACE", 3600.0)
+    monkeypatch.setattr(lane, "_MAX_PACE", 3600.0)
 
     async def run() -> int:
         queue = SendingQueue(SendingQueueConfig(), joins=True)
@@ -102,13 +102,14 @@ def test_a_small_request_leaves_whenever_its_pause_ends(monkeypatch: pytest.Monk
         queue.put(ExportRequest("traces", b"x", 1))
         await queue.get()
         queue.put(ExportRequest("traces", b"x", 1))
-        assert queue._timer is not None
-        queue._timer.cancel()  # it found no consumer that waits
-        queue._timer = None
-        times = iter([queue._next_small - 1e-9] * looks)
-        clock = SimpleNamespace(monotonic=lambda: next(times, queue._next_small + 1e-9))
+        traces = queue._lanes["traces"]
+        assert traces._timer is not None
+        traces._timer.cancel()  # it found no consumer that waits
+        traces._timer = None
+        times = iter([traces._next_small - 1e-9] * looks)
+        clock = SimpleNamespace(monotonic=lambda: next(times, traces._next_small + 1e-9))
         with monkeypatch.context() as patch:
-            patch.setattr(sending_queue, "time", clock)
+            patch.setattr(lane, "time", clock)
             async with asyncio.timeout(5):
                 return (await queue.get()).items
 
@@ -150,7 +151,7 @@ async def _export(sink: OtlpSink, spool: Spool | None, count: int) -> tuple[floa
         await spool.stored()
     await exporter.start()
     await exporter.shutdown()
-    assert (len(queue), queue.spans, queue._bytes, queue._waiting_bytes) == (0, 0, 0, 0)
+    assert (len(queue), queue.spans, queue._bytes, queue._lanes["traces"]._bytes) == (0, 0, 0, 0)
     sent, failed = [
         value(telemetry, f"exporter_{name}_spans_total", exporter="otlp") for name in ("sent", "send_failed")
     ]

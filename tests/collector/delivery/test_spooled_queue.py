@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from collector.component import ExportRequest
+from collector.component import ExportRequest, Signal
 from collector.config.exporters import SendingQueueConfig
 from collector.delivery import sending_queue
 from collector.delivery.sending_queue import SendingQueue
@@ -20,12 +20,12 @@ from tests.waiting import let_others_run
 Scenario = Callable[[SendingQueue, Spool], Awaitable[None]]
 
 
-def run(folder: Path, scenario: Scenario) -> None:
+def run(folder: Path, scenario: Scenario, signals: Sequence[Signal] = ()) -> None:
     async def main() -> None:
         spool = Spool(SpoolFile(folder, fsync=False), 1 << 30, Telemetry())
         await spool.start()
         try:
-            await scenario(SendingQueue(SendingQueueConfig(), spool), spool)
+            await scenario(SendingQueue(SendingQueueConfig(), spool, signals=signals), spool)
         finally:
             await spool.shutdown()
 
@@ -90,6 +90,26 @@ def test_what_is_being_sent_takes_no_more_than_its_share(tmp_path: Path, monkeyp
         assert (await waiting[2]).payload == b"0"
 
     run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("is_delivered", [True, False])
+def test_room_that_one_signal_leaves_is_for_another_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_delivered: bool
+) -> None:
+    monkeypatch.setattr(sending_queue, "_WINDOW", 10)
+
+    async def scenario(queue: SendingQueue, spool: Spool) -> None:
+        queue.put(ExportRequest("logs", b"larger than its share", 1))
+        queue.put(ExportRequest("traces", b"larger than it, too", 1))
+        await spool.stored()
+        logs = await queue.get("logs")
+        waiting = asyncio.create_task(queue.get("traces"))
+        await let_others_run()
+        assert not waiting.done(), "there is no room beside the logs"
+        (queue.ack if is_delivered else queue.requeue)(logs)
+        assert (await waiting).payload == b"larger than it, too"
+
+    run(tmp_path, scenario, ("traces", "logs"))
 
 
 def test_a_request_that_the_spool_lost_takes_no_memory_however_often_it_is_put_back(tmp_path: Path) -> None:
