@@ -2,13 +2,15 @@
 
 Configuration: ``exporters.file``. Each request is one line: ``{"resourceSpans": [...]}``, ``{"resourceLogs": [...]}`` or
 ``{"resourceMetrics": [...]}``. A full file is renamed to ``NAME-TIME.jsonl``. What cannot be written (disk full) is tried
-again, as with every exporter. A line that a crash left unfinished is removed at the next start.
+again, as with every exporter. A line that a crash left unfinished is removed at the next start. Where somebody deletes or
+moves the file while it is written, the next line begins a new one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import re
 from datetime import UTC, datetime
@@ -24,6 +26,7 @@ from collector.errors import ConfigError, DecodeError
 from collector.otlp import json
 from collector.telemetry.metrics import Telemetry
 
+_log = logging.getLogger(__name__)
 _TAIL = 64 << 10  # bytes read at a time to find the last complete line
 _DRAIN_TIMEOUT = 10.0  # seconds
 
@@ -35,12 +38,12 @@ class RotatingFile:
         """Open or create it. Raises ConfigError."""
         self._path, self._max_bytes, self._max_backups = path, max_bytes, max_backups
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             self._open()
         except OSError as error:
             raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
 
     def _open(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         # A crash may have left half a line, which the next one would continue.
         self._size = _complete(self._file)
@@ -48,6 +51,10 @@ class RotatingFile:
 
     def write(self, line: bytes) -> None:
         """Append a line, all of it or nothing. Raises OSError."""
+        if not self._is_in_place():
+            # Else lines would go, and count as sent, where nobody finds them.
+            self._reopen()
+            _log.warning("%s was deleted or moved while it was written: a new file begins", self._path)
         if self._size and self._size + len(line) > self._max_bytes:
             self._rotate()
         written = 0
@@ -60,12 +67,21 @@ class RotatingFile:
             raise
         self._size += len(line)
 
+    def _is_in_place(self) -> bool:
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self._file))
+        except FileNotFoundError:
+            return False
+
+    def _reopen(self) -> None:
+        before = self._file
+        self._open()
+        os.close(before)
+
     def _rotate(self) -> None:
         with contextlib.suppress(FileNotFoundError):  # renamed before, but then the new file could not be opened
             os.rename(self._path, self._backup())
-        full = self._file
-        self._open()
-        os.close(full)
+        self._reopen()
         for oldest in self.backups()[: -self._max_backups or None]:
             oldest.unlink(missing_ok=True)
 

@@ -99,6 +99,27 @@ def test_without_backups_only_one_file_is_kept(tmp_path: Path) -> None:
     assert [path.stat().st_size for path in tmp_path.iterdir()] == [100]
 
 
+@pytest.mark.parametrize("becomes", ["deleted", "moved", "replaced", "without its folder"])
+def test_a_file_that_is_taken_away_begins_anew(tmp_path: Path, becomes: str, caplog: pytest.LogCaptureFixture) -> None:
+    path, elsewhere = tmp_path / "out" / "a.jsonl", tmp_path / "b.jsonl"
+    file = RotatingFile(path, 1000, 1)
+    for _ in range(2):
+        file.write(LINE)
+    path.rename(elsewhere)
+    if becomes == "deleted":
+        elsewhere.unlink()
+    elif becomes == "replaced":
+        path.write_bytes(LINE)
+    elif becomes == "without its folder":
+        path.parent.rmdir()
+    for _ in range(2):
+        file.write(LINE)
+    file.close()
+    assert path.read_bytes() == LINE * (3 if becomes == "replaced" else 2)
+    assert not elsewhere.exists() or elsewhere.read_bytes() == LINE * 2
+    assert caplog.messages == [f"{path} was deleted or moved while it was written: a new file begins"]
+
+
 def test_a_line_that_a_crash_left_unfinished_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(LINE + b"z" * 200_000)
