@@ -54,7 +54,10 @@ def add(commands: Any) -> None:
 
 
 def _kinds(text: str) -> tuple[str, ...]:
-    kinds = tuple(part.strip() for part in text.split(",") if part.strip() not in ("", "none"))
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:  # as of a variable that is not set: a gate must not open by itself
+        raise argparse.ArgumentTypeError(f"nothing is named; known are {', '.join(KINDS)}, none")
+    kinds = tuple(part for part in parts if part != "none")
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
         raise argparse.ArgumentTypeError(f"unknown kind {unknown[0]}; known are {', '.join(KINDS)}, none")

@@ -108,6 +108,8 @@ def test_the_gate(folder: Path, capsys: pytest.CaptureFixture[str], options: lis
     ("options", "told"),
     [
         (["--fail-on", "fial"], "unknown kind fial"),
+        (["--fail-on", ""], "nothing is named; known are fail, "),
+        (["--fail-on", " ,"], "nothing is named; known are fail, "),
         (["--min-accuracy", "90"], "90 is not a share from 0 to 1"),
         (["--min-accuracy", "90%"], "90% is not a share from 0 to 1"),
         (["--fail-under", "-1"], "-1 is not a share from 0 to 1"),
