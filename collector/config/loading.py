@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from collector.config.listeners import clashes
+from collector.config.listeners import clashes, loops
 from collector.config.model import Config
 from collector.config.yaml_documents import Where, environment, load_yaml, rule_paths
 from collector.errors import ConfigError
@@ -24,7 +24,7 @@ def load_config(path: Path) -> Config:
     except ValidationError as error:
         raise document.error(_mistakes(error)) from None
     # Now and not when they are used, so that all mistakes are told at once, each with its key and its line.
-    if mistakes := [*clashes(config), *_unreadable_rules(config)]:
+    if mistakes := [*clashes(config), *loops(config), *_unreadable_rules(config)]:
         raise document.error(mistakes)
     return config
 

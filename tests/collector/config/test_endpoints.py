@@ -48,6 +48,38 @@ def test_what_cannot_work_is_refused_with_the_fix(tmp_path: Path, endpoint: str,
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("receiver", "protocol", "backend", "is_itself"),
+    [
+        ("0.0.0.0:4317", "grpc", "localhost:4317", True),
+        ("0.0.0.0:4318", "http", "http://127.0.0.1:4318/v1/traces", True),
+        ("[::]:4318", "http", "http://[::1]:4318", True),
+        ("localhost:4317", "grpc", "127.0.0.1:4317", True),
+        ("10.0.0.1:80", "http", "http://10.0.0.1", True),
+        ("0.0.0.0:4317", "grpc", "localhost:4327", False),
+        ("0.0.0.0:4317", "grpc", "tempo:4317", False),
+        ("10.0.0.1:4317", "grpc", "localhost:4317", False),
+        ("127.0.0.1:4317", "grpc", "[::1]:4317", False),
+        ("0.0.0.0:4317", "grpc", "dns:///localhost:4317", False),
+    ],
+)
+def test_a_collector_is_not_its_own_backend(
+    tmp_path: Path, receiver: str, protocol: str, backend: str, is_itself: bool
+) -> None:
+    text = (
+        f"receivers: {{otlp: {{protocols: {{{protocol}: {{endpoint: '{receiver}'}}}}}}}}\n"
+        f"exporters:\n  otlp: {{endpoint: 'tempo:4317', logs: {{endpoint: '{backend}'}}}}\n"
+    )
+    if not is_itself:
+        assert load(tmp_path, text).exporters.otlp
+        return
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text)
+    told = f":3: exporters.otlp.logs.endpoint: {backend.removeprefix('http://').removesuffix('/v1/traces')}"
+    assert told in str(caught.value)
+    assert f"is receivers.otlp.protocols.{protocol}.endpoint of this collector" in str(caught.value)
+
+
 def test_no_message_quotes_a_password(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, "exporters: {otlp: {endpoint: 'https://me:s3cret/x@backend:1'}}")
