@@ -33,6 +33,7 @@ from collector.scoring.rule_files import LoadedRules, load_rules
 from collector.scoring.select_and_score import verdict_of_run
 from collector.scoring.verdict import Verdict
 from scorers import RuleSet
+from scorers.wording import quantity
 
 __all__ = ["Asserted", "RecordedRuns", "assert_run", "read_runs", "record_runs", "take_asserted"]
 
@@ -72,7 +73,14 @@ class RecordedRuns(Sequence[Run]):
     @overload
     def __getitem__(self, index: slice) -> list[Run]: ...
     def __getitem__(self, index: int | slice) -> Run | list[Run]:
-        return self._rebuilt()[index]
+        runs = self._rebuilt()
+        if isinstance(index, int) and not -len(runs) <= index < len(runs):
+            spans = len(self._recording.spans)
+            raise IndexError(
+                f"there is no run {index}: {quantity(spans, 'span')} ended, with {quantity(len(runs), 'agent run')}"
+                + ("" if spans else "; does the agent make its spans by the tracer provider that is recorded?")
+            )
+        return runs[index]
 
     def __len__(self) -> int:
         return len(self._rebuilt())

@@ -76,6 +76,19 @@ def test_runs_are_there_while_they_are_recorded_and_only_those_of_the_block(prov
     assert len(runs) == 2
 
 
+def test_a_run_that_is_not_there_is_said_with_what_was_recorded(provider: TracerProvider) -> None:
+    with record_runs(provider) as runs:
+        run_agent(LOOKUP, provider=TracerProvider())  # type: ignore[operator]
+        with pytest.raises(IndexError, match=r"0 spans ended, with 0 agent runs; .* the tracer provider"):
+            runs[0]
+        run_agent(LOOKUP, provider=provider)  # type: ignore[operator]
+        assert runs[-1] is runs[0]
+        for index in (1, -2):
+            with pytest.raises(IndexError, match=f"no run {index}: [1-9] spans ended, with 1 agent run$"):
+                runs[index]
+        assert runs[5:] == []
+
+
 def test_recordings_may_be_nested(provider: TracerProvider) -> None:
     with record_runs(provider) as outer:
         run_agent(LOOKUP, provider=provider)  # type: ignore[operator]
