@@ -54,7 +54,9 @@ class OtlpHttpReceiver(HttpServer):
         try:
             signal, rejected = await self._take(scope, headers, content_type, receive)
         except CollectorError as error:
-            self._intake.refuse("http", error)
+            # Else it brings no telemetry: the health check of a load balancer, say, which is to raise no alert.
+            if scope["method"] == "POST":
+                self._intake.refuse("http", error)
             error_body = status.http_body(error, as_json=as_json)
             await respond(send, status.http_status(error), error_body, _JSON if as_json else _PROTOBUF, _headers(error))
             return

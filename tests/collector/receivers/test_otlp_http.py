@@ -134,7 +134,6 @@ def test_json_is_converted_to_protobuf_and_the_response_is_json() -> None:
 
 REFUSALS: list[tuple[str, str, dict[str, str], Any, int, str]] = [
     ("POST", "/v1/other", PROTOBUF, REQUEST, 404, "unsupported"),
-    ("GET", "/v1/traces", PROTOBUF, None, 405, "unsupported"),
     ("POST", "/v1/traces", {"content-type": "text/plain"}, REQUEST, 415, "unsupported"),
     ("POST", "/v1/traces", {}, REQUEST, 415, "unsupported"),
     ("POST", "/v1/traces", {**PROTOBUF, "content-encoding": "br"}, REQUEST, 415, "unsupported"),
@@ -165,6 +164,24 @@ def test_refused_requests_are_counted_and_the_next_one_works(
     exchange(intake, scenario, max_request_body_size_mib=1)
     assert intake.refused == [("http", reason)]
     assert len(intake.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/v1/traces", 405), ("GET", "/", 404), ("HEAD", "/v1/traces", 405), ("OPTIONS", "/v1/traces", 405)],
+)
+def test_a_request_that_brings_no_telemetry_is_answered_and_not_counted_as_refused(
+    method: str, path: str, status: int
+) -> None:
+    intake = RecordingIntake()
+
+    async def scenario(client: httpx.AsyncClient) -> None:
+        answer = await client.request(method, path, headers=PROTOBUF)
+        assert answer.status_code == status
+        assert method == "HEAD" or Status.FromString(answer.content).message
+
+    exchange(intake, scenario)
+    assert intake.refused == []
 
 
 @pytest.mark.parametrize(
