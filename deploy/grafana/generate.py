@@ -371,7 +371,11 @@ HEALTH: Sequence[Panel] = (
         width=8,
     ),
     counter_panel(
-        "rightcall_dropped_spans_total", "stage, reason", "cps", "Dropped spans", "Duplicates are dropped on purpose."
+        "rightcall_dropped_spans_total",
+        "stage, reason",
+        "cps",
+        "Dropped spans",
+        "Duplicates are dropped on purpose, and what moved is read again.",
     ),
     counter_panel(
         "rightcall_late_spans_total", "instance", "cps", "Late spans", "Arrived after the verdict of their trace."
