@@ -46,7 +46,7 @@ def _explain(options: argparse.Namespace) -> int:
         return UNUSABLE
     if options.collector:
         # The token comes from the environment: arguments are visible to all users of a machine.
-        text = explain_stored(options.trace_id, options.collector, os.environ.get(TOKEN))
+        text = explain_stored(options.trace_id, options.collector, os.environ.get(TOKEN), TOKEN)
     else:
         rules = load_rules(options.rules)
         text = explain(options.trace_id, score_files(options.paths, rules), rules)

@@ -20,6 +20,7 @@ from scorers.wording import as_given, quantity
 
 _BAR = 24  # characters of the time line
 _MAX_TEXT = 200
+_UNAUTHENTICATED = 401
 _KNOWN_BY = {"span": "its span", "result": "its result in a later request", "request": "a model's request only"}
 
 
@@ -48,9 +49,10 @@ def explain(trace_id: str, verdicts: Iterable[Verdict], rules: LoadedRules) -> s
     return printed(found[0], [explained(verdict, rules.set.rules) for verdict in of_trace])
 
 
-def explain_stored(trace_id: str, url: str, token: str | None) -> str:
+def explain_stored(trace_id: str, url: str, token: str | None, token_from: str) -> str:
     """Returns the same of a trace in a running collector's store of runs; ``url`` is that of its admin listener.
 
+    ``token_from`` is the environment variable that has the token.
     Raises NoSuchTraceError and CollectorAnswerError.
     """
     # Nothing of it may be read as another path or query of the admin listener.
@@ -66,8 +68,9 @@ def explain_stored(trace_id: str, url: str, token: str | None) -> str:
         if answer.status == 404 and "error" in found:
             raise NoSuchTraceError(f"{shorten(url)}: {shorten(str(found['error']), _MAX_TEXT)}")
         if answer.status != 200:
+            fix = f"; it is taken from {token_from}" if answer.status == _UNAUTHENTICATED else ""
             raise CollectorAnswerError(
-                f"{shorten(url)}: {answer.status}: {shorten(str(found.get('error', '')), _MAX_TEXT)}"
+                f"{shorten(url)}: {answer.status}: {shorten(str(found.get('error', '')), _MAX_TEXT)}{fix}"
             )
         return printed(found["trace_id"], found["runs"])
     except NoAnswerError as error:

@@ -98,6 +98,14 @@ def test_no_more_of_an_answer_is_read_than_a_limit(
     assert server.sent < 32 << 20, "what the kernel's buffers hold"
 
 
+def test_a_collector_that_wants_a_token_is_told_where_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    body = b'{"error": "missing or invalid bearer token"}'
+    answer = [piece.replace(b"200 OK", b"401 Unauthorized") for piece in whole(body)]
+    with Server(answer) as server:
+        told = refused(["explain", "4b", "--collector"], server, capsys)
+    assert told.endswith("401: missing or invalid bearer token; it is taken from RIGHTCALL_ADMIN_TOKEN\n")
+
+
 def test_a_compressed_answer_is_not_expanded(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     bomb = gzip.compress(b" " * (8 << 20) + b"{}")
     with Server(whole(bomb, b"content-encoding: gzip")) as server:
