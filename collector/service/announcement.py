@@ -35,6 +35,9 @@ def _backends(exporters: ExportersConfig) -> str:
     parts = [f"{', '.join(to.signals)} to {shown_endpoint(to.backend.endpoint)}" for to in exporters.destinations()]
     if exporters.otlp is not None and exporters.otlp.off:
         parts.append(f"{', '.join(exporters.otlp.off)} off")
+    if (kafka := exporters.kafka) is not None:
+        topics = [f"{signal} to topic {getattr(kafka, signal).topic}" for signal in kafka.signals()]
+        parts.append(f"{', '.join(topics)} at {', '.join(kafka.brokers)}")
     if exporters.file is not None:
         parts.append(f"everything to {exporters.file.path}")
     if exporters.debug is not None:
@@ -50,12 +53,20 @@ async def hint_without_spans(telemetry: Telemetry, addresses: Sequence[str], sec
         return ""
     if refused:
         return f"no span in {seconds:g} s, and {refused:g} requests were refused: see rightcall_receiver_refused_spans_total"
-    http = next((address for address in addresses if "/HTTP" in address), "")
-    url = http.rpartition(" ")[2] or "http://HOST:4318"
-    return (
-        f"no span in {seconds:g} s. In the agent's environment set OTEL_EXPORTER_OTLP_ENDPOINT={url} and "
-        "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf; listeners: " + ", ".join(addresses)
-    )
+    settings = _settings_of_agents(addresses)
+    if not settings:
+        return f"no span in {seconds:g} s from {', '.join(address for address in addresses if address.startswith('topic'))}"
+    return f"no span in {seconds:g} s. In the agent's environment set {settings}; listeners: {', '.join(addresses)}"
+
+
+def _settings_of_agents(addresses: Sequence[str]) -> str:
+    """Returns the variables by which an SDK sends here, "" where there is no listener for OTLP."""
+    for sign, scheme, protocol in (("OTLP/HTTP", "", "http/protobuf"), ("OTLP/gRPC", "http://", "grpc")):
+        for address in addresses:
+            if address.startswith(sign):
+                url = scheme + address.rpartition(" ")[2]
+                return f"OTEL_EXPORTER_OTLP_ENDPOINT={url} and OTEL_EXPORTER_OTLP_PROTOCOL={protocol}"
+    return ""
 
 
 def _total(telemetry: Telemetry, name: str) -> float:

@@ -38,6 +38,10 @@ def test_a_collector_says_where_it_listens_what_it_scores_by_and_where_it_sends(
         ({}, "no backend, so results are in the metrics only (exporters.otlp)"),
         ({"file": {"path": "/x/a.jsonl"}, "debug": {}}, "everything to /x/a.jsonl; everything to this log"),
         ({"otlp": {"endpoint": "a:1", "logs": {"endpoint": "b:1"}}}, "traces, metrics to a:1; logs to b:1"),
+        (
+            {"kafka": {"brokers": ["k:9", "l:9"], "traces": {"topic": "scored"}, "logs": {"topic": "events"}}},
+            "traces to topic scored, logs to topic events at k:9, l:9",
+        ),
     ],
 )
 def test_backends(exporters: dict[str, Any], words: str) -> None:
@@ -61,6 +65,16 @@ def hint(telemetry: Telemetry, addresses: list[str]) -> str:
 def test_who_gets_no_span_is_told_how_to_send_one() -> None:
     said = hint(Telemetry(), ADDRESSES)
     assert "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 and OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in said
+
+
+def test_who_has_no_listener_for_http_is_told_the_other_way() -> None:
+    said = hint(Telemetry(), ADDRESSES[:1])
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317 and OTEL_EXPORTER_OTLP_PROTOCOL=grpc" in said
+
+
+def test_who_reads_a_topic_alone_is_not_told_to_send_here() -> None:
+    said = hint(Telemetry(), ["topic spans at k:9", "metrics at http://127.0.0.1:9464/metrics"])
+    assert said == "no span in 0 s from topic spans at k:9"
 
 
 def test_who_refuses_them_all_is_told_that() -> None:
