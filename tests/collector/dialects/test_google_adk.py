@@ -248,6 +248,33 @@ def test_in_java_a_run_that_asks_for_a_confirmation_asks_the_model_again() -> No
     assert (called(run), doubts(run)) == (["(pay)"], ["other_traces"])
 
 
+@pytest.mark.parametrize(
+    ("tool", "result", "expected"),
+    [
+        ("pay", {"result": "waiting for a manager"}, ["other_traces"]),
+        ("pay", None, ["other_traces"]),  # of a long-running tool that returned nothing
+        ("transfer_to_agent", {}, []),
+    ],
+)
+def test_in_go_a_run_that_ends_with_a_call_may_go_on_in_another_trace(
+    tool: str, result: dict[str, str] | None, expected: list[str]
+) -> None:
+    """A tool that asks for a confirmation runs, answers what it likes, and ends the run (2.2)."""
+    go = Resource({"telemetry.sdk.language": "go"})
+    told = {} if result is None else {f"{ADK}.tool_response": json.dumps(result), "gen_ai.tool.call.id": "c1"}
+    request = {"gen_ai.operation.name": "generate_content"}
+    call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, f"{ADK}.tool_call_args": '{"order": 7}'}
+    spans = [
+        adk("invoke_agent shop", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}, resource=go),
+        adk("generate_content m", 2, 1, 1, 5, attributes=request, resource=go),
+        adk(f"execute_tool {tool}", 3, 1, 10, attributes={**call, **told}, resource=go),
+    ]
+    waits = run_of(*spans)
+    assert (called(waits), doubts(waits)) == ([tool], expected)
+    went_on = run_of(*spans, adk("generate_content m", 4, 1, 30, 5, attributes=request, resource=go))
+    assert (called(went_on), doubts(went_on)) == ([tool], [])
+
+
 @pytest.mark.parametrize(("tool", "is_open"), [("pay", True), ("transfer_to_agent", False)])
 def test_without_content_nothing_tells_that_a_callback_answered_for_a_tool_that_raised(
     tool: str, is_open: bool
