@@ -122,3 +122,73 @@ def test_a_run_that_ended_at_its_limit_made_none_of_the_calls_asked_for_last() -
     ended = agent_span(scope=SCOPE, status=2, message="max tool iterations (2) exceeded")
     run = run_of(ended, asking("pay"))
     assert (run.agent, called(run), doubts(run)) == ("helper", ["(pay)"], [])
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"status": "denied", "tool": "pay", "reason": "not today"}, "(pay)"),
+        ({"status": "approval_required", "tool": "pay", "reason": "a human must say"}, "(pay)"),
+        ({"status": "denied", "tool": "card reader"}, "pay"),  # what a tool says of something else
+    ],
+)
+def test_a_call_that_is_not_permitted_has_a_span_that_ends_well(told: dict[str, str], expected: str) -> None:
+    content = json.dumps(told, separators=(",", ":"))
+    message = {"role": "tool", "content": content, "tool_id": "c1", "tool_name": "pay"}
+    result = {"id": "", "object": "tool.response", "model": "m", "choices": [{"index": 0, "message": message}]}
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "pay",
+        "gen_ai.tool.call.arguments": '{"x": 1}',
+        "gen_ai.tool.call.result": json.dumps(result, separators=(",", ":")),
+    }
+    call = span("execute_tool pay", 4, 1, 10, attributes=attributes, scope=SCOPE)
+    run = run_of(agent_span(scope=SCOPE), asking("pay"), call, answering("pay", content))
+    assert (called(run), doubts(run)) == ([expected], [])
+
+
+def node(name: str, number: int, parent: int, at: float, kind: str, **more: Any) -> Span:
+    """A node of a graph, or what runs its tools."""
+    attributes = {
+        "gen_ai.operation.name": "workflow",
+        "gen_ai.workflow.name": name,
+        "gen_ai.workflow.type": kind,
+        "gen_ai.workflow.request": "{}",
+    }
+    return span(f"workflow {name}", number, parent, at, 20, attributes=attributes, scope=SCOPE, **more)
+
+
+def test_the_nodes_of_a_graph_are_no_calls() -> None:
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
+    run = run_of(
+        agent_span(scope=SCOPE),
+        node("execute_graph flow", 5, 1, 0, "graph"),
+        asking("pay"),
+        node("execute_function_node tools", 6, 5, 9, "tool"),
+        node("execute_tools_node", 7, 6, 9, "tool"),
+        span("execute_tool pay", 4, 7, 10, 5, attributes=attributes, scope=SCOPE),
+        answering("pay", "paid"),
+    )
+    assert (called(run), doubts(run)) == (["pay"], [])
+
+
+def test_a_graph_that_waits_for_a_human_goes_on_in_another_trace() -> None:
+    """The agent's own span ends well, and tells nothing (1.11)."""
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
+    words = "graph interrupted at node  (step 0): map[q:ok?]"
+    run = run_of(
+        agent_span(scope=SCOPE),
+        node("execute_graph flow", 5, 1, 0, "graph"),
+        asking("pay"),
+        span("execute_tool pay", 4, 5, 10, 5, attributes=attributes, scope=SCOPE),
+        node("execute_function_node gate", 6, 5, 50, "function", status=2, message=words),
+    )
+    assert (run.agent, called(run), doubts(run)) == ("helper", ["pay"], ["other_traces"])
+
+
+def test_a_run_that_is_given_what_a_call_returned_began_in_another_trace() -> None:
+    """The application made the call, and the model is told of those beside it, too, which ran before."""
+    result = [{"role": "tool", "content": "paid", "tool_call_id": "c1", "name": "pay"}]
+    agent = agent_span(attributes={"gen_ai.input.messages": json.dumps(result)}, scope=SCOPE)
+    run = run_of(agent, answering("pay", "paid"))
+    assert (run.agent, doubts(run)) == ("helper", ["other_traces", "uncertain_execution"])
