@@ -28,9 +28,11 @@ _ANSWER: Final = "gen_ai.completion.0.content"
 _USER_INPUT: Final = "gen_ai.input"
 _OUTPUT: Final = "gen_ai.output"
 _SESSION: Final = "gen_ai.session.id"
-_OF_AGENT: Final = re.compile(r'\[?\{"Messages":(.*),"EnableStreaming":', re.DOTALL)
+_OF_AGENT: Final = re.compile(r'\[?\{(?:"Input":\{)?"Messages":(.*),"EnableStreaming":', re.DOTALL)
 """What an agent of Eino's ADK is given; streamed, it is in a list. Other chains and graphs, and that inside it, are given
-the messages themselves."""
+the messages themselves. Since 0.9 an agent has a span of its own around its chain, which is given nothing."""
+_RESUMED: Final = '{"Input":null,"ResumeInfo":{'
+"""How that begins which an agent is given (0.9) where a human has answered, in a trace of its own."""
 _ENDED: Final = re.compile(r"\bexceeds max steps\b|\btool \S{1,256} not found in toolsNode indexes\b")
 """With this a run ends in place of all calls of its last answer: one of a tool that does not exist keeps the others from it."""
 _NOTHING: Final = "null"
@@ -45,7 +47,7 @@ def read_span(span: Span) -> GenAISpan | None:
     if component == "ChatModel":
         return model_span_of(span, NAME, span.attributes.get(_ANSWER), None)
     is_outermost = span.attributes.get(_KIND) == "workflow"
-    return _read_agent(span, is_outermost) if is_outermost or component == "Chain" else IGNORED
+    return _read_agent(span, is_outermost) if is_outermost or component in ("Agent", "Chain") else IGNORED
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -61,9 +63,12 @@ def _read_agent(span: Span, is_outermost: bool) -> GenAISpan:
     get = span.attributes.get
     given = get(_USER_INPUT if is_outermost else _GIVEN)
     of_agent = _OF_AGENT.match(given) if type(given) is str else None
-    if of_agent is not None:
+    is_resumed = type(given) is str and given.startswith(_RESUMED)
+    if is_resumed:
+        given = None
+    elif of_agent is not None:
         given = of_agent[1]
-    elif not is_outermost:
+    elif not is_outermost and get(_COMPONENT) != "Agent":
         return IGNORED
     genai_span = context_span_of(span, Role.AGENT, NAME, given, name_of(get(_SESSION)))
     genai_span.name = name_of(get(_COMPONENT_NAME))
@@ -71,6 +76,8 @@ def _read_agent(span: Span, is_outermost: bool) -> GenAISpan:
     # Until 0.6 what goes on once a human has answered are traces of their own, one of the tools alone.
     if given == _NOTHING or get(_COMPONENT) == "ToolsNode":
         genai_span.note(extent="apart")
+    elif is_resumed:
+        genai_span.note(extent="resumed")
     if _ENDED.search(span.status_message, 0, MAX_CHARS) is not None:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span

@@ -149,3 +149,47 @@ def test_an_agent_inside_a_tool_has_a_run() -> None:
         ("researcher", ["pay"], []),
     ]
     assert inner.user_input == "the price of order 7"
+
+
+def resuming(name: str, number: int = 1, parent: int = 0, at: float = 0, lasting: float = 100, **more: Any) -> Span:
+    """An agent since 0.9, which goes on once a human has answered."""
+    given = '{"Input":null,"ResumeInfo":{"EnableStreaming":false,"Data":{"Messages":[{"role":"user"}]}}}'
+    return eino(
+        "Agent", name, number, parent, at, lasting=lasting, gen_ai={"input": given, "prompt.0.content": given}, **more
+    )
+
+
+def test_an_agent_has_a_span_of_its_own_since_0_9() -> None:
+    """Its chain is inside, and is given nothing; around several is that of what runs them one after the other, no run."""
+    given = '{"Input":{"Messages":[{"role":"user","content":"pay order 7"}],"EnableStreaming":false},"ResumeInfo":null}'
+    run = run_of(
+        eino("Agent", "flow", 1, 0, lasting=100, gen_ai={"input": given}),
+        eino("Agent", "shop", 5, 1, 1, lasting=60, gen_ai={"prompt.0.content": given}),
+        eino("Chain", "shop", 6, 5, 2, lasting=58, gen_ai={"prompt.0.content": "{}"}),
+        asking(2, 5, PAY, parent=6),
+        eino("Tool", "pay", 4, 6, 20, gen_ai={"prompt.0.content": json.dumps('{"order": 7}')}),
+        answering(7, 40, parent=6),
+    )
+    assert (run.agent, run.user_input, called(run), doubts(run)) == ("shop", "pay order 7", ["pay"], [])
+
+
+def test_an_agent_that_a_human_has_answered_goes_on_in_another_trace() -> None:
+    tools = eino("ToolsNode", "ToolNode", 3, 2, 10)
+    chain = eino("Chain", "shop", 2, 1, 1, lasting=90, gen_ai={"prompt.0.content": "{}"})
+    run = run_of(resuming("shop"), chain, tools, tool(), answering(5, 40, parent=2))
+    assert (run.agent, run.user_input, called(run), doubts(run)) == ("shop", None, ["pay"], ["other_traces"])
+
+
+def test_so_does_one_inside_a_tool() -> None:
+    outer, inner = runs_of(
+        resuming("shop"),
+        eino("Tool", "helper", 4, 1, 10, lasting=50, gen_ai={"prompt.0.content": json.dumps("{}")}),
+        resuming("helper", 5, 4, 11, 48),
+        eino("Tool", "pay", 6, 5, 20, gen_ai={"prompt.0.content": json.dumps('{"order": 7}')}),
+        answering(7, 40, parent=5),
+        answering(8, 80),
+    )
+    assert [(run.agent, called(run), doubts(run)) for run in (outer, inner)] == [
+        ("shop", ["helper"], ["other_traces"]),
+        ("helper", ["pay"], ["other_traces"]),
+    ]
