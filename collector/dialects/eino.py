@@ -35,6 +35,8 @@ _RESUMED: Final = '{"Input":null,"ResumeInfo":{'
 """How that begins which an agent is given (0.9) where a human has answered, in a trace of its own."""
 _ENDED: Final = re.compile(r"\bexceeds max steps\b|\btool \S{1,256} not found in toolsNode indexes\b")
 """With this a run ends in place of all calls of its last answer: one of a tool that does not exist keeps the others from it."""
+_INTERRUPTED: Final = "interrupt happened, info: "
+"""So a graph ends to wait for a human, before or after one of its nodes."""
 _NOTHING: Final = "null"
 """What is given to what goes on once a human has answered."""
 
@@ -55,6 +57,10 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(_COMPONENT_NAME)) or name_of(span.name)
     genai_span.arguments = get(_GIVEN)
+    if (
+        genai_span.is_pending
+    ):  # also where no request tells that it waits, as in what goes on before the graph's next one
+        genai_span.refusal = Refusal(is_sure=False, is_likely=True)
     genai_span.conversation_id = name_of(get(_SESSION))
     return genai_span
 
@@ -78,6 +84,8 @@ def _read_agent(span: Span, is_outermost: bool) -> GenAISpan:
         genai_span.note(extent="apart")
     elif is_resumed:
         genai_span.note(extent="resumed")
+    if span.status_message.startswith(_INTERRUPTED):
+        genai_span.note(outcome="open")
     if _ENDED.search(span.status_message, 0, MAX_CHARS) is not None:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span

@@ -13,8 +13,10 @@ AGNO: Final = "openlit.instrumentation.agno"
 ADK_RUST: Final = "adk_rust"
 CLOUDFLARE: Final = "agents/observability/ai"
 """Cloudflare's Agents: Vercel's AI SDK in spans of theirs, where that of an agent holds nothing that it was given."""
+EINO: Final = "github.com/cloudwego/eino-ext/callbacks/apmplus"
+"""A graph that goes on is given what it was given first, or anything else."""
 BEGIN_WITH_ANSWERS: Final = (
-    PYDANTIC_AI, AGNO, CLOUDFLARE, "agent_framework", "strands.telemetry.tracer", "strands-agents",
+    PYDANTIC_AI, AGNO, CLOUDFLARE, EINO, "agent_framework", "strands.telemetry.tracer", "strands-agents",
     "amazon.opentelemetry.distro.instrumentation.langchain", "amazon.opentelemetry.distro.instrumentation.openai_agents",
 )  # fmt: skip
 """They end to wait for answers, and begin anew with these."""

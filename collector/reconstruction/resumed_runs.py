@@ -16,6 +16,7 @@ from collector.reconstruction.frameworks import (
     BEGIN_TOLD_OF_CALLS,
     BEGIN_WITH_ANSWERS,
     BEGIN_WITH_CALLS,
+    EINO,
     END_WELL,
     END_WELL_TO_WAIT,
     GATEWAYS,
@@ -191,7 +192,7 @@ def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
     An agent of Microsoft's framework may be handed over to, and it, Strands and AWS's distro tell in the agent's span what
     it was asked.
     """
-    if anchor.scope not in (PYDANTIC_AI, AGNO) and anchor.user_input is not None:
+    if anchor.scope not in (PYDANTIC_AI, AGNO, EINO) and anchor.user_input is not None:
         return False
     began = min([model.start_ns for model in models])
     return all(

@@ -193,3 +193,48 @@ def test_so_does_one_inside_a_tool() -> None:
         ("shop", ["helper"], ["other_traces"]),
         ("helper", ["pay"], ["other_traces"]),
     ]
+
+
+STOPPED = (
+    "interrupt happened, info: &{State:0x1b4f BeforeNodes:[] AfterNodes:[tools] RerunNodes:[] RerunNodesExtra:map[]}"
+)
+
+
+def told(number: int, at: float) -> Span:
+    """A request whose last message is what a tool answered."""
+    messages = {
+        "prompt.0.role": "user",
+        "prompt.0.content": "pay order 7",
+        "prompt.2.role": "tool",
+        "prompt.2.content": "paid",
+    }
+    return eino("ChatModel", "ChatModel", number, 1, at, gen_ai={**messages, "completion.0.content": "Done."})
+
+
+def asked_to_start(number: int, at: float) -> Span:
+    message = {"role": "assistant", "content": "", "tool_calls": [PAY]}
+    given = {"prompt.0.role": "user", "prompt.0.content": "pay order 7", "completion.0.content": json.dumps([message])}
+    return eino("ChatModel", "ChatModel", number, 1, at, gen_ai=given)
+
+
+def test_a_graph_that_stops_after_its_tools_goes_on_in_another_trace() -> None:
+    tools = eino("ToolsNode", "Tools", 3, 1, 20)
+    run = run_of(graph(status=2, message=STOPPED), asked_to_start(2, 5), tools, tool())
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
+def test_what_goes_on_is_given_what_the_graph_was_given_first() -> None:
+    """It begins with the tools before which it stopped, or with the model, which is told what they answered."""
+    tools = eino("ToolsNode", "Tools", 3, 1, 2)
+    went_on = run_of(graph(), tools, tool(at=3), told(5, 40))
+    assert (went_on.user_input, called(went_on), doubts(went_on)) == ("pay order 7", ["pay"], ["other_traces"])
+    whole = run_of(graph(), asked_to_start(2, 5), eino("ToolsNode", "Tools", 3, 1, 20), tool(), told(5, 40))
+    assert (called(whole), doubts(whole)) == (["pay"], [])
+
+
+def test_a_tool_that_waits_before_any_request_has_not_failed() -> None:
+    words = "[LocalFunc] failed to invoke tool, toolName=pay, err=interrupt signal: ID=268d17aa, Addr=runnable:shop, Info=ok?"
+    stopped = STOPPED.replace("RerunNodes:[]", "RerunNodes:[tools]")
+    tools = eino("ToolsNode", "Tools", 3, 1, 2, status=2, message=words)
+    run = run_of(graph(status=2, message=stopped), tools, tool(at=3, status=2, message=words))
+    assert (called(run), doubts(run)) == (["(pay)"], ["other_traces", "uncertain_execution"])
