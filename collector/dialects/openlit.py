@@ -7,8 +7,8 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import MAX_EVENTS, context_span_of, genai_span_of, model_span_of
-from collector.model.genai_span import IGNORED, GenAISpan, Role
+from collector.model.from_span import MAX_EVENTS, OPENLIT_GRAPHS, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import CONVENTIONS, IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.model.tracing import Extent
 from collector.payloads.values import MAX_TEXT, name_of, parse_json
@@ -16,7 +16,6 @@ from collector.payloads.values import MAX_TEXT, name_of, parse_json
 NAME: Final = "openlit"
 
 _FUNCTIONS_SCOPE: Final = "openlit"
-_NODES_SCOPE: Final = "openlit.instrumentation.langgraph"
 _MODEL_SCOPE: Final = "openlit.otel.tracing"
 _FLOW_SCOPE: Final = "openlit.instrumentation.crewai"
 _AGENTS_SCOPE: Final = "@openlit/instrumentation-openai-agents"
@@ -49,14 +48,15 @@ _STREAM: Final = "gen_ai.request.stream"
 _STATUSES: Final = ("['completed']", "['incomplete']")
 """What answers of the Responses API have for the reason for which they ended (before 1.37). Of one that was not streamed the
 last call before the first message was kept, or this alone."""
+_ASKED: Final = "['tool_calls']"
+"""What a graph has for the reason for which the last answer in its state ended, if that asked for calls."""
 _JOINT: Final = ", "  # between the calls of one answer, in each of the attributes that tell of them
 
 
 def read_span(span: Span) -> GenAISpan | None:
     """Reads a function below another as a tool, since nothing marks tools; one that failed has nothing but its name."""
-    if span.scope.name == _NODES_SCOPE:
-        # Its agents are only graph nodes; the LangChain instrumentation beside it records the real agents.
-        return IGNORED if span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
+    if span.scope.name == OPENLIT_GRAPHS:
+        return _read_graph(span)
     if span.scope.name == _FLOW_SCOPE:
         # Without a name it is a method of the flow by which CrewAI runs an agent.
         is_method = semconv.AGENT_NAME not in span.attributes
@@ -80,6 +80,21 @@ def read_span(span: Span) -> GenAISpan | None:
     if type(returned) is str and returned.startswith(_BEGUN):
         genai_span.status = "unset"
         genai_span.note(outcome="begun")
+    return genai_span
+
+
+def _read_graph(span: Span) -> GenAISpan | None:
+    """Reads a run of a graph: an agent's, unless the LangChain instrumentation beside it records that (before 1.45). Middleware
+    may answer in place of its tools. Its agents are only nodes. A run that ended well with calls waits for a human.
+    """
+    get = span.attributes.get
+    operation = get(semconv.OPERATION_NAME)
+    if operation != "invoke_workflow":
+        return IGNORED if operation == "invoke_agent" else None
+    genai_span = context_span_of(span, Role.AGENT, CONVENTIONS, None, name_of(get(semconv.CONVERSATION_ID)))
+    genai_span.name = name_of(get(semconv.WORKFLOW_NAME))
+    genai_span.note(identity="graph", outcome="hooked")
+    genai_span.is_pending = genai_span.status != "error" and str(get(semconv.FINISH_REASONS[0])) == _ASKED
     return genai_span
 
 
@@ -176,14 +191,14 @@ def _calls_asked_for(span: Span) -> list[dict[str, object]] | None:
 
 DIALECT: Final[Dialect] = Dialect(
     name=NAME,
-    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE, _GOOGLE_SCOPE,
+    scopes=(_FUNCTIONS_SCOPE, OPENLIT_GRAPHS, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE, _GOOGLE_SCOPE,
         *_KEEPING_ONE, *_KEEPING_LAST),
     read_span=read_span,
     attributes=frozenset({
         _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
         semconv.FINISH_REASONS[0], _STREAMED, _STREAM, _MESSAGE_TYPE, _SYSTEM, semconv.INPUT_MESSAGES,
-        semconv.RESPONSE_ID, _PARAMETERS,
+        semconv.RESPONSE_ID, _PARAMETERS, semconv.CONVERSATION_ID, semconv.WORKFLOW_NAME,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

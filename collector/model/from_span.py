@@ -30,6 +30,8 @@ _GOES_ON: Final = "async_launched"
 AI_SDK: Final = ("ai", "gen_ai")
 """The scopes of Vercel's AI SDK: 4 to 6, and 7 with LegacyOpenTelemetry; and 7. Its spans hold what an agent began with, also
 results. Where it gives a failed span a message, it records the exception as well."""
+OPENLIT_GRAPHS: Final = "openlit.instrumentation.langgraph"
+"""The scope of OpenLIT's spans of graphs, and of their nodes."""
 _LANGUAGE, _PYTHON = "telemetry.sdk.language", "python"
 """Where a span has more attributes than the SDK keeps, that for Python drops the oldest, and so what a request was told."""
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial

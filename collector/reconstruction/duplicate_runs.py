@@ -15,7 +15,7 @@ from collector.reconstruction.pairs import MAX_COMPARED, SeenBy, best_pairs, dis
 
 def repeated_runs(runs: Sequence[RunSpans]) -> Iterator[tuple[RunSpans, RunSpans]]:
     """Yields pairs of runs that are one, recorded by two instrumentations: the one to keep, and the other."""
-    anchored = [(run, run.anchor) for run in runs if run.anchor is not None]
+    anchored = [(run, run.anchor) for run in runs if run.anchor is not None and not is_around_agents(run)]
     if len({anchor.instrumentation for _, anchor in anchored}) < 2:
         return
     anchored.sort(key=lambda pair: by_start(pair[1]))
@@ -31,6 +31,12 @@ def repeated_runs(runs: Sequence[RunSpans]) -> Iterator[tuple[RunSpans, RunSpans
         recorded_by[id(kept)] |= recorded_by[id(absorbed)]
         group[id(absorbed)] = kept
         yield kept, absorbed
+
+
+def is_around_agents(run: RunSpans) -> bool:
+    """Whether its span is that of a graph that did nothing itself: the spans of the agents inside tell more."""
+    is_graph = run.anchor is not None and run.anchor.tracing.identity == "graph"
+    return is_graph and run.is_idle and bool(run.children)
 
 
 def _head(run: RunSpans, group: dict[int, RunSpans]) -> RunSpans:

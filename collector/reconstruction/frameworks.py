@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from collector.model.from_span import AI_SDK
+from collector.model.from_span import AI_SDK, OPENLIT_GRAPHS
 
 # --- agents that wait for a human, or for the application, between two runs: by what their runs begin and end --------------
 
@@ -50,6 +50,8 @@ END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai")
 """The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that."""
 LANGCHAIN: Final = ("openinference.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain")
 """Its own agents, which the dialects know by middleware that may answer, ask a model before they call anything."""
+BEGIN_WITH_ASKED_CALLS: Final = (OPENLIT_GRAPHS,)
+"""Graphs, which may begin with a call of their own. One that has an id was asked for: elsewhere, if no request precedes it."""
 WITHOUT_REQUESTS: Final = OPENAI_AGENTS[:1]
 """OpenTelemetry's instrumentation of OpenAI Agents (1.3b0) leaves requests to that of the client: calls alone may tell."""
 

@@ -15,6 +15,7 @@ from collector.reconstruction.frameworks import (
     AGNO,
     BEGIN_TOLD_OF_CALLS,
     BEGIN_WITH_ANSWERS,
+    BEGIN_WITH_ASKED_CALLS,
     BEGIN_WITH_CALLS,
     EINO,
     END_WELL,
@@ -127,6 +128,8 @@ def _continues_earlier_run(run: RunSpans, anchor: GenAISpan) -> bool:
     may_begin_with_call = anchor.scope in BEGIN_WITH_CALLS or (
         anchor.scope in LANGCHAIN and anchor.tracing.outcome == "hooked"
     )
+    if anchor.scope in BEGIN_WITH_ASKED_CALLS and _begins_with_asked_call(run):
+        return True
     return _goes_on_with_answers(run, anchor) or (may_begin_with_call and _begins_with_call(run, anchor))
 
 
@@ -148,6 +151,12 @@ def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:
         return False
     first = min(run.models, key=by_start)
     return any(anchor.start_ns <= spans[0].start_ns and _precedes(spans[0], first) for spans in run.executions)
+
+
+def _begins_with_asked_call(run: RunSpans) -> bool:
+    """Whether a call that a model asked for precedes all requests of the run."""
+    first = min(run.models, key=by_start)
+    return any(spans[0].call_id is not None and _precedes(spans[0], first) for spans in run.executions)
 
 
 def _goes_on_with_answers(run: RunSpans, anchor: GenAISpan) -> bool:

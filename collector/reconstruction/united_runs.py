@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from collector.reconstruction.drafts import RunSpans, by_start, latest_start
-from collector.reconstruction.duplicate_runs import repeated_runs
+from collector.reconstruction.duplicate_runs import is_around_agents, repeated_runs
 from collector.reconstruction.ownership import join
 
 MAX_WRAPPERS: Final = 64
@@ -37,7 +37,7 @@ def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
 
     One of the same name, or without a name, directly inside another may be: if it does nothing; or if the outer one does
     nothing itself and contains no second one, or only unnamed ones one after the other, its turns. Else the outer one is
-    a workflow, or calls itself.
+    a workflow, as graphs are, or calls itself.
     """
     # By `id`: runs are mutable, and comparing two by value would compare all of their spans.
     parents = {id(run.parent) for run in found}
@@ -56,7 +56,7 @@ def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
     for outer in found:
         inner_runs = nested.get(id(outer), ())
         busy = [inner for inner in inner_runs if id(inner) not in idle or id(inner) in parents]
-        is_wrapper = id(outer) in idle and (len(busy) == 1 or _are_turns(busy))
+        is_wrapper = id(outer) in idle and (len(busy) == 1 or _are_turns(busy)) and not is_around_agents(outer)
         # Outer runs come first: what is inside an absorbed run goes to the outermost one at once.
         kept = kept_as.get(id(outer), outer)
         for inner in inner_runs:

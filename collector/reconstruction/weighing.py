@@ -223,6 +223,8 @@ def _weigh_without_result(call: DraftCall, shown: Shown, request: RequestedCall,
             call.doubt_execution("the run failed, and nothing tells what the model was told of it")
         elif call.status == "unset" and request.model.scope in GATEWAYS:
             call.doubt_execution("a gateway saw that the model asked for it, and nothing tells what it was told of it")
+        elif _may_be_hooked(request.model, shown.run, tools_have_spans=False):
+            call.doubt_execution("no span shows it, and a hook may have answered in its place")
     elif shown.is_lossy:
         call.executed = request.result_status == "error" or call.name in shown.names
         call.status = "error"  # if it ran: that is why there is no span

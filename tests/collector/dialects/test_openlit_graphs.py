@@ -1,0 +1,122 @@
+"""LangGraph under OpenLIT 1.45, which has a span of a graph, of its nodes, requests and tools, and none of an agent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import agent_span, called, doubts, model_span, run_of, runs_of, span, tool_span, user
+
+GRAPHS, LANGCHAIN = "openlit.instrumentation.langgraph", "openlit.instrumentation.langchain"
+ANSWER = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "done"}]}])}
+TOLD = [
+    user("go"),
+    {"role": "assistant", "parts": [{"type": "text", "content": ""}]},  # OpenLIT leaves out the calls, and their ids
+    {"role": "tool", "parts": [{"type": "text", "content": "sunny in Paris"}]},
+]
+
+
+def graph(finish: str, number: int = 1, parent: int = 0, at: float = 0, **more: Any) -> Span:
+    attributes = {
+        "gen_ai.operation.name": "invoke_workflow",
+        "gen_ai.workflow.name": "travel",
+        "gen_ai.provider.name": "langgraph",
+        "gen_ai.conversation.id": "t1",
+        "gen_ai.response.finish_reasons": [finish],
+        "gen_ai.graph.status": "success",
+    }
+    more = {"lasting": 200, "status": 1, **more}
+    return span("invoke_workflow travel", number, parent, at, scope=GRAPHS, attributes=attributes, **more)
+
+
+def node(name: str, number: int, parent: int, at: float, **more: Any) -> Span:
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": name,
+        "gen_ai.provider.name": "langgraph",
+    }
+    return span(f"invoke_agent {name}", number, parent, at, scope=GRAPHS, attributes=attributes, **more)
+
+
+def asking(number: int, parent: int, at: float, *calls: tuple[str, str, Any]) -> Span:
+    finish = {"gen_ai.response.finish_reasons": ["tool_calls"]}
+    return model_span(calls, number, parent, at=at, scope=LANGCHAIN, status=1, attributes=finish)
+
+
+def answering(number: int, parent: int, at: float, **more: Any) -> Span:
+    attributes = {"gen_ai.response.finish_reasons": ["stop"], **more.pop("attributes", ANSWER)}
+    return model_span((), number, parent, at=at, scope=LANGCHAIN, status=1, attributes=attributes, **more)
+
+
+def weather(city: str, call_id: str, number: int, parent: int, at: float, **more: Any) -> Span:
+    return tool_span(
+        "weather", {"city": city}, number, parent, call_id=call_id, at=at, scope=LANGCHAIN, status=1, **more
+    )
+
+
+def test_a_graph_is_an_agent_also_below_the_span_of_a_server() -> None:
+    run = run_of(
+        span("POST /chat", 9, lasting=300, kind=2),
+        graph("stop", 1, 9),
+        node("model", 2, 1, 5),
+        asking(3, 2, 6, ("c1", "weather", '{"city": "Paris"}')),
+        weather("Paris", "c1", 4, 1, 30),
+        node("model", 5, 1, 50),
+        answering(6, 5, 51, input_messages=TOLD),
+    )
+    assert (run.agent, called(run), doubts(run), run.conversation_id) == ("travel", ["weather"], [], "t1")
+
+
+def test_a_graph_around_the_span_of_its_agent_is_none() -> None:
+    # OpenLIT before 1.45, whose instrumentation of LangChain has a span of the agent.
+    runs = runs_of(
+        graph("stop"),
+        agent_span("travel", 2, 1, at=5, lasting=190, scope=LANGCHAIN, status=1),
+        asking(3, 2, 6, ("c1", "weather", '{"city": "Paris"}')),
+        weather("Paris", "c1", 4, 2, 30),
+        answering(6, 2, 51),
+    )
+    assert [(run.span_id[-1], run.agent, called(run)) for run in runs] == [(2, "travel", ["weather"])]
+
+
+@pytest.mark.parametrize("answer", [ANSWER, {}])
+def test_a_graph_that_ends_with_calls_waits_for_a_human(answer: dict[str, str]) -> None:
+    waiting = run_of(
+        graph("tool_calls"),
+        node("model", 2, 1, 5),
+        asking(3, 2, 6, ("c1", "weather", '{"city": "Paris"}')),
+        node("HumanInTheLoopMiddleware.after_model", 4, 1, 30, status=2),
+    )
+    assert (called(waiting), set(doubts(waiting))) == (
+        ["weather"], {"other_traces", "uncertain_execution", "unobserved_results"},
+    )  # fmt: skip
+    resumed = run_of(
+        graph("stop"),
+        node("HumanInTheLoopMiddleware.after_model", 2, 1, 5, lasting=1),
+        weather("Paris", "c1", 3, 1, 20),
+        node("model", 4, 1, 40),
+        answering(5, 4, 41, attributes=answer, input_messages=TOLD if answer else []),
+    )
+    assert (called(resumed), doubts(resumed)) == (["weather"], ["other_traces"])
+
+
+def test_a_graph_may_begin_with_a_call_for_which_no_model_asked() -> None:
+    run = run_of(
+        graph("stop"),
+        tool_span("weather", {"city": "Paris"}, 3, 1, at=20, scope=LANGCHAIN, status=1),
+        node("model", 4, 1, 40),
+        answering(5, 4, 41),
+    )
+    assert (called(run), doubts(run)) == (["weather"], [])
+
+
+def test_middleware_may_answer_in_place_of_a_tool() -> None:
+    run = run_of(
+        graph("stop"),
+        asking(3, 1, 6, ("c1", "weather", '{"city": "Paris"}')),
+        answering(5, 1, 41, input_messages=TOLD),
+    )
+    assert "uncertain_execution" in doubts(run)
