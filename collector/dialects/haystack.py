@@ -32,6 +32,8 @@ _COMPONENT_NAME: Final = "haystack.component.name"
 _COMPONENT_TYPE: Final = "haystack.component.type"
 _COMPONENT_INPUT: Final = "haystack.component.input"
 _COMPONENT_OUTPUT: Final = "haystack.component.output"
+_HOOK_POINT: Final = "haystack.agent.hook.point"
+_BEFORE_TOOL: Final = "before_tool"
 _PIPELINE_INPUT: Final = "haystack.pipeline.input_data"
 
 
@@ -62,6 +64,15 @@ def _read_agent(span: Span) -> GenAISpan:
     return context_span_of(span, Role.AGENT, NAME, span.attributes.get(_AGENT_INPUT))
 
 
+def _read_hook(span: Span) -> GenAISpan:
+    """Reads a hook that sees calls before they are made as a further span of the agent around it: the hook may answer them."""
+    if span.attributes.get(_HOOK_POINT) != _BEFORE_TOOL:
+        return IGNORED
+    genai_span = genai_span_of(span, Role.AGENT, NAME)
+    genai_span.note(outcome="hooked")
+    return genai_span
+
+
 def _read_pipeline(span: Span) -> GenAISpan:
     return context_span_of(span, Role.OTHER, NAME, span.attributes.get(_PIPELINE_INPUT))
 
@@ -87,6 +98,7 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "haystack.agent.step.tool": _read_tool,
     _LLM_STEP: _read_llm_step,
     "haystack.agent.run": _read_agent,
+    "haystack.agent.hook": _read_hook,
     "haystack.component.run": _read_component,
     "haystack.pipeline.run": _read_pipeline,
     "haystack.async_pipeline.run": _read_pipeline,
@@ -95,12 +107,15 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
 DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     span_names=(_LLM_STEP,),  # without content
-    keys=(_COMPONENT_TYPE, _TOOL_NAME, _LLM_INPUT, _LLM_OUTPUT, "haystack.agent.max_steps", "haystack.pipeline.metadata"),
+    keys=(
+        _COMPONENT_TYPE, _TOOL_NAME, _LLM_INPUT, _LLM_OUTPUT, _HOOK_POINT, "haystack.agent.max_steps",
+        "haystack.pipeline.metadata",
+    ),
     read_span=read_span,
     markers=(b"haystack.",),
     attributes=frozenset({
         _TOOL_ERROR, _TOOL_INPUT, _TOOL_OUTPUT, _AGENT_INPUT, _COMPONENT_NAME, _COMPONENT_INPUT, _COMPONENT_OUTPUT,
-        _PIPELINE_INPUT, semconv.ERROR_TYPE,
+        _PIPELINE_INPUT, _HOOK_POINT, semconv.ERROR_TYPE,
     }),
     output_attributes=("haystack.agent.output", _LLM_OUTPUT, _COMPONENT_OUTPUT, "haystack.pipeline.output_data"),
     tool_definition_attributes=("haystack.agent.tools",),

@@ -262,3 +262,46 @@ def test_inputs_with_a_callback_are_no_json() -> None:
 def test_other_components_are_ignored() -> None:
     assert dialects.read_span(component("PromptBuilder", 2, 1, 0)) is IGNORED
     assert run_of(component("Agent", 1, 0, 0, name="a")).dialect == "haystack"
+
+
+def hook_of(point: str, number: int, parent: int, at: float) -> Any:
+    attributes = {
+        "haystack.agent.hook.point": point,
+        "haystack.agent.hook.name": "cached",
+        "haystack.agent.hook.type": "haystack.hooks.from_function.FunctionHook",
+    }
+    return span("haystack.agent.hook", number, parent, at, 1, attributes=attributes)
+
+
+@pytest.mark.parametrize(
+    ("point", "expected"),
+    [("before_tool", ["uncertain_execution", "unobserved_results"]), ("after_tool", ["unobserved_results"])],
+)
+def test_a_hook_before_tools_may_answer_in_place_of_one(point: str, expected: list[str]) -> None:
+    # haystack-ai 3.4: the hook put a result beside the call, so that no tool ran.
+    told = {
+        "role": "tool",
+        "content": [{"tool_call_result": {"result": "cached", "origin": {"id": "c1"}, "error": False}}],
+    }
+    paid = {"haystack.tool.name": "pay", "haystack.agent.step.tool.input": '{"n": 2}'}
+    again = json.dumps(REPLY).replace("c1", "c2").replace('"n": 1', '"n": 2')
+    messages = [*USER["messages"], *REPLY["replies"], told]
+
+    def llm(number: int, parent: int, at: float, output: str, *given: Any) -> Any:
+        told = json.dumps({"messages": given})
+        attributes = {"haystack.agent.step.llm.output": output, "haystack.agent.step.llm.input": told}
+        return span("haystack.agent.step.llm", number, parent, at, 5, attributes=attributes)
+
+    run = run_of(
+        span("haystack.agent.run", 1, lasting=200, attributes={"haystack.agent.max_steps": 100}),
+        span("haystack.agent.step", 2, 1, 1, 20),
+        llm(3, 2, 2, json.dumps(REPLY), *USER["messages"]),
+        hook_of(point, 4, 2, 10),
+        span("haystack.agent.step", 5, 1, 30, 30),
+        llm(6, 5, 31, again, *messages),
+        hook_of(point, 7, 5, 40),
+        span("haystack.agent.step.tool", 8, 5, 45, 5, attributes=paid),
+        span("haystack.agent.step", 9, 1, 70, 20),
+        llm(10, 9, 71, json.dumps({"replies": [{"role": "assistant", "content": [{"text": "done"}]}]}), *messages),
+    )
+    assert (called(run), doubts(run)) == (["pay", "pay"], expected)
