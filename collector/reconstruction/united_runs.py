@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+from collector.model.genai_span import GenAISpan
+from collector.model.span_copies import copy_of
+from collector.model.tracing import tracing_of
+from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.drafts import RunSpans, by_start, latest_start
 from collector.reconstruction.duplicate_runs import is_around_agents, repeated_runs
+from collector.reconstruction.known_calls import waits
 from collector.reconstruction.ownership import join
 
 MAX_WRAPPERS: Final = 64
@@ -17,7 +22,7 @@ MAX_WRAPPERS: Final = 64
 def united(found: list[RunSpans]) -> list[RunSpans]:
     """Returns ``found``, in which outer runs come first, with one run for all agent spans of each."""
     # In this order: whether an outer span is a wrapper depends on which runs are left inside it.
-    return _with_requests(_without_wrapped(_unite_repeated(found)))
+    return _with_requests(_with_continued(_without_wrapped(_unite_repeated(found))))
 
 
 def _unite_repeated(found: list[RunSpans]) -> list[RunSpans]:
@@ -64,6 +69,84 @@ def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
                 _unite(kept, inner)
                 kept_as[id(inner)] = kept
     return _relinked(found, kept_as) if kept_as else found
+
+
+def _with_continued(found: list[RunSpans]) -> list[RunSpans]:
+    """Returns ``found`` with what an agent did before it waited for a human, and when that had answered, as one run: where the
+    span of what goes on is inside that of what waited, and began when that had ended (Mastra).
+    """
+    parts: dict[int, list[RunSpans]] = {}  # of a run, by each of them
+    known: dict[int, set[str | None]] = {}  # the calls of a run, by its first part
+    for inner in found:  # outer runs come first
+        waiting = inner.parent
+        if waiting is None or inner.started_by is not None or inner.anchor is None or waiting.anchor is None:
+            continue
+        of_run = parts.get(id(waiting), [waiting])
+        # One part goes on with each: what more are inside are runs of their own, and the parts are compared once.
+        if of_run[-1] is waiting and _continues(waiting.anchor, inner.anchor):
+            calls = known.setdefault(id(of_run[0]), set())
+            calls.update([spans[0].call_id for part in (waiting, inner) for spans in part.executions])
+            _leave_out_repeated(waiting, inner, calls)
+            of_run.append(inner)
+            parts[id(of_run[0])] = parts[id(inner)] = of_run
+    kept_as: dict[int, RunSpans] = {}
+    for of_run in {id(of_run): of_run for of_run in parts.values()}.values():
+        kept = of_run[0]
+        kept.anchor = _until([part.anchor for part in of_run if part.anchor is not None])
+        for part in of_run[1:]:
+            _unite(kept, part)
+            kept_as[id(part)] = kept
+    return _relinked(found, kept_as) if kept_as else found
+
+
+def _continues(waiting: GenAISpan, resumed: GenAISpan) -> bool:
+    """Whether an agent goes on with an answer for which it waited, as one of its two spans tells."""
+    is_same = (resumed.name, resumed.instrumentation) == (waiting.name, waiting.instrumentation)
+    tells = waits(waiting) or resumed.tracing.extent == "resumed"
+    return is_same and tells and latest_start(resumed.start_ns) >= waiting.end_ns > 0
+
+
+def _leave_out_repeated(waiting: RunSpans, resumed: RunSpans, known: Collection[str | None]) -> None:
+    """Leave out what both parts of a run tell: calls that waited and are made now, and the answer that asked for them, with
+    which the second part may begin: the first may lack it. ``known`` are the ids of the run's calls so far.
+    """
+    awaited = None if waiting.anchor is None else waiting.anchor.call_id
+    made = {spans[0].call_id for spans in resumed.executions} - {None}
+    named = (
+        {spans[0].name for spans in resumed.executions if spans[0].call_id == awaited} if awaited is not None else set()
+    )
+    last_call = max([spans[0] for spans in waiting.executions], key=by_start, default=None)
+    waiting.executions = [
+        spans
+        for spans in waiting.executions
+        if not (
+            (spans[0].call_id in made and (spans[-1].is_pending or spans[0].call_id == awaited))
+            or (spans[0] is last_call and spans[0].call_id is None and spans[0].name in named)
+        )
+    ]
+    first = min([model for model in resumed.models if model.output is not None], key=by_start, default=None)
+    asked = [] if first is None else [part.id for part in tool_call_parts(first.output)]
+    if first is None or not asked or any(call_id != awaited and call_id not in known for call_id in asked):
+        return
+    resumed.models = [model for model in resumed.models if model is not first and model.parent_span_id != first.span_id]
+    last = max([model for model in waiting.models if model.tracing.extent != "part"], key=by_start, default=None)
+    if last is not None and last.output is None:
+        whole = copy_of(last)
+        whole.output, whole.has_output, whole.finish = first.output, first.has_output, first.finish
+        waiting.models = [whole if model is last else model for model in waiting.models]
+
+
+def _until(parts: Sequence[GenAISpan]) -> GenAISpan:
+    """Returns a span that began as the first of the parts, and ended as the last."""
+    begun, ended = parts[0], parts[-1]
+    anchor = copy_of(begun)  # the trace keeps its spans for a revision
+    anchor.end_ns, anchor.status, anchor.error_type = ended.end_ns, ended.status, ended.error_type
+    anchor.call_id, anchor.is_pending, anchor.refusal = ended.call_id, ended.is_pending, ended.refusal
+    anchor.content, anchor.output = ended.content or begun.content, ended.output or begun.output
+    anchor.tool_results = tuple([told for part in parts for told in part.tool_results or ()]) or None
+    known = begun.tracing
+    anchor.tracing = tracing_of(ended.tracing.outcome, known.identity, known.extent, known.traced_calls)
+    return anchor
 
 
 def _with_requests(found: list[RunSpans]) -> list[RunSpans]:
