@@ -52,6 +52,8 @@ LANGCHAIN: Final = ("openinference.instrumentation.langchain", "opentelemetry.in
 """Its own agents, which the dialects know by middleware that may answer, ask a model before they call anything."""
 BEGIN_WITH_ASKED_CALLS: Final = (OPENLIT_GRAPHS,)
 """Graphs, which may begin with a call of their own. One that has an id was asked for: elsewhere, if no request precedes it."""
+OPENLIT_AGENTS: Final = "openlit.instrumentation.openai_agents"
+"""Its span of a run has no name. Only those of turns are around calls, unless a human approved these."""
 WITHOUT_REQUESTS: Final = OPENAI_AGENTS[:1]
 """OpenTelemetry's instrumentation of OpenAI Agents (1.3b0) leaves requests to that of the client: calls alone may tell."""
 

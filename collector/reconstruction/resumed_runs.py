@@ -23,6 +23,7 @@ from collector.reconstruction.frameworks import (
     GATEWAYS,
     LANGCHAIN,
     OPENAI_AGENTS,
+    OPENLIT_AGENTS,
     PYDANTIC_AI,
     VERCEL,
 )
@@ -78,7 +79,12 @@ def is_part_without_requests(run: RunSpans, known: KnownCalls) -> bool:
     anchor = run.anchor
     if anchor is None:
         return False
-    is_resumed = anchor.tracing.extent == "resumed" and _may_be_resumed(run) and not known.has_waiting_before(anchor)
+    is_above_turns = anchor.scope == OPENLIT_AGENTS and anchor.name is None and bool(run.executions)
+    is_resumed = (
+        (is_above_turns or anchor.tracing.extent == "resumed")
+        and _may_be_resumed(run)
+        and not known.has_waiting_before(anchor)
+    )
     return is_resumed or (anchor.tracing.outcome in WAITS and not goes_on_here(run, known))
 
 

@@ -100,6 +100,8 @@ _ERRORS: Final = (
 )  # fmt: skip
 """Where tracers of one's own put the words of a failure, or its flag, with neither a status nor a type beside them."""
 _SUCCESS: Final = ("success", "tool.success", "gen_ai.tool.success")
+_AWAITED: Final = "FunctionToolResult(tool="
+"""Begins what OpenAI Agents has in place of the result of a call that waits for an approval, under OpenLIT (1.45)."""
 ATTRIBUTES: Final = (
     semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION, *_STRANDS_STATUS,
     _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TARGET, _TOOL_NAME, _KOOG_EVENT, _CREW, _SAMPLED, COMPLETION, *_ARGUMENTS, RETURNED,
@@ -136,7 +138,7 @@ def read_tool(span: Span) -> GenAISpan:
         genai_span.status = "error"
     _read_in_words_of_its_own(genai_span, span)
     strands_status = first_value(attributes, _STRANDS_STATUS)
-    if semconv.TOOL_CALL_RESULT not in attributes:
+    if semconv.TOOL_CALL_RESULT not in attributes or _is_awaited(result):
         _note_pending(genai_span, span, strands_status)
     if genai_span.scope == _LOGFIRE_CLAUDE:
         note_agent_of_claude(genai_span, result)
@@ -192,6 +194,10 @@ def _read_arguments(call: GenAISpan, span: Span) -> None:
     if are_stand_ins(call.arguments, call.call_id):
         result = parse_any(span.attributes.get(semconv.TOOL_CALL_RESULT))
         call.arguments = arguments_of_provider(result) if isinstance(result, Mapping) else None
+
+
+def _is_awaited(result: object) -> bool:
+    return type(result) is str and result.startswith(_AWAITED)
 
 
 def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:

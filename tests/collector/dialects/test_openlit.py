@@ -477,3 +477,55 @@ def test_a_run_of_agno_that_goes_on_began_in_another_trace() -> None:
         model_span((), 2, 1, at=20, scope="openlit.instrumentation.openai", input_messages=told),
     )
     assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
+OPENAI_AGENTS = "openlit.instrumentation.openai_agents"
+AWAITED = "FunctionToolResult(tool=FunctionTool(name='pay', description='d', params_json_schema={'properties': {}}))"
+
+
+def of_agents(name: str, number: int, parent: int, at: float, lasting: float) -> Span:
+    attributes = {"gen_ai.operation.name": "invoke_agent", **({"gen_ai.agent.name": name} if name else {})}
+    return span(
+        f"invoke_agent {name}".strip(),
+        number,
+        parent,
+        at,
+        lasting,
+        attributes=attributes,
+        scope=OPENAI_AGENTS,
+        status=1,
+    )
+
+
+def made(result: str, number: int, parent: int, at: float) -> Span:
+    more = {"gen_ai.tool.call.result": result}
+    return tool_span("pay", {"n": 1}, number, parent, at=at, lasting=5, scope=OPENAI_AGENTS, status=1, attributes=more)
+
+
+@pytest.mark.parametrize("result", [AWAITED, "paid"])
+def test_a_call_of_openai_agents_that_waits_for_an_approval_has_not_run(result: str) -> None:
+    """1.45, openai-agents 0.20: its span ends well, and holds the SDK's own object in place of a result."""
+    run = run_of(
+        span("invoke_workflow", 1, lasting=200, attributes={"gen_ai.operation.name": "invoke_workflow"}),
+        of_agents("", 2, 1, 1, 190),
+        of_agents("travel", 3, 2, 2, 180),
+        of_agents("", 4, 3, 3, 170),
+        model_span([("c1", "pay", '{"n": 1}')], 5, 4, at=5, lasting=50, scope="openlit.instrumentation.openai"),
+        made(result, 6, 4, 60),
+    )
+    expected = (["pay"], []) if result == "paid" else (["(pay)"], ["other_traces", "uncertain_execution"])
+    assert (called(run), doubts(run)) == expected
+
+
+def test_a_run_of_openai_agents_that_goes_on_with_an_approved_call_began_in_another_trace() -> None:
+    """1.45: the call is beside the agent, in the span around it."""
+    answer = [{"role": "assistant", "parts": [{"type": "text", "content": "done"}]}]
+    going_on, agent = runs_of(
+        of_agents("", 1, 0, 0, 200),
+        made("paid", 2, 1, 30),
+        of_agents("travel", 3, 1, 60, 120),
+        of_agents("", 4, 3, 61, 110),
+        model_span((), 5, 4, at=65, lasting=50, scope="openlit.instrumentation.openai",
+            attributes={"gen_ai.output.messages": json.dumps(answer)}),
+    )  # fmt: skip
+    assert (called(going_on), doubts(going_on), called(agent)) == (["pay"], ["other_traces"], [])
