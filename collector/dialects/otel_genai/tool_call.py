@@ -100,6 +100,8 @@ _ERRORS: Final = (
 )  # fmt: skip
 """Where tracers of one's own put the words of a failure, or its flag, with neither a status nor a type beside them."""
 _SUCCESS: Final = ("success", "tool.success", "gen_ai.tool.success")
+_OUTPUT_TOOL: Final = "IMPORTANT: This StructuredOutputTool "
+"""Begins the description of what Strands (1.62) offers as a tool, and is the form of an agent's output."""
 _AWAITED: Final = "FunctionToolResult(tool="
 """Begins what OpenAI Agents has in place of the result of a call that waits for an approval, under OpenLIT (1.45)."""
 ATTRIBUTES: Final = (
@@ -142,19 +144,27 @@ def read_tool(span: Span) -> GenAISpan:
         _note_pending(genai_span, span, strands_status)
     if genai_span.scope == _LOGFIRE_CLAUDE:
         note_agent_of_claude(genai_span, result)
-    if strands_status == "error":
-        _read_failure_of_strands(genai_span, span)
-    elif genai_span.status == "error":
-        _read_failure(genai_span, span, result)
-    elif _CREW in attributes and type(result) is str and is_refusal(result, name):
-        genai_span.status, genai_span.refusal = "error", Refusal()
-    elif genai_span.refusal is None:
-        genai_span.refusal = _refusal_in_result(genai_span.scope, result)
+    _read_refusal(genai_span, span, result, strands_status)
     microsoft.read_arguments(genai_span)
     # Last: of a call that failed these words tell that it had arguments.
     if type(genai_span.arguments) is str and genai_span.arguments.startswith(_HIDDEN):
         genai_span.arguments = None
     return genai_span
+
+
+def _read_refusal(genai_span: GenAISpan, span: Span, result: object, strands_status: object) -> None:
+    """Read why a call failed, or was refused."""
+    description = span.attributes.get(semconv.TOOL_DESCRIPTION)
+    if type(description) is str and description.startswith(_OUTPUT_TOOL):
+        genai_span.refusal = Refusal()
+    elif strands_status == "error":
+        _read_failure_of_strands(genai_span, span)
+    elif genai_span.status == "error":
+        _read_failure(genai_span, span, result)
+    elif _CREW in span.attributes and type(result) is str and is_refusal(result, genai_span.name):
+        genai_span.status, genai_span.refusal = "error", Refusal()
+    elif genai_span.refusal is None:
+        genai_span.refusal = _refusal_in_result(genai_span.scope, result)
 
 
 def _name_of_tool(span: Span) -> str | None:

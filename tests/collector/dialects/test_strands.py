@@ -217,3 +217,23 @@ def test_an_agent_in_a_tool_that_waits_for_a_human_is_a_part_of_a_run_like_that_
     )
     assert [called(run) for run in going_on] == [["ask_payer"], ["pay"]]
     assert ["other_traces" in doubts(run) for run in (*waiting, *going_on)] == [True] * 4
+
+
+@pytest.mark.parametrize("status", ["success", "error"])
+def test_the_form_of_an_agents_output_is_no_tool_that_ran(status: str) -> None:
+    """strands-agents 1.62 with `structured_output_model`: the model is offered it as a tool, and the framework answers."""
+    described = {
+        "gen_ai.tool.description": "IMPORTANT: This StructuredOutputTool should only be invoked as the last and final tool "
+        "before returning the completed result to the caller. <description>Trip structured output tool</description>",
+        "gen_ai.tool.status": status,
+    }
+    run = run_of(
+        agent_span("travel", 1, lasting=100, scope=STRANDS),
+        strands_model(
+            2, 1, 1, answer=[{"toolUse": {"toolUseId": "c1", "name": "weather", "input": {"city": "Paris"}}}]
+        ),
+        tool_span("weather", {"city": "Paris"}, 3, 1, call_id="c1", at=20, scope=STRANDS, status=1),
+        strands_model(4, 1, 40, answer=[{"toolUse": {"toolUseId": "c2", "name": "Trip", "input": {"days": 1}}}]),
+        tool_span("Trip", {"days": 1}, 5, 1, call_id="c2", at=60, scope=STRANDS, status=1, attributes=described),
+    )
+    assert (called(run), doubts(run)) == (["weather", "(Trip)"], [])
