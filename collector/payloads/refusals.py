@@ -95,6 +95,8 @@ _UNNAMED: Final = re.compile(
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
     ))
 )  # fmt: skip
+_QUALIFIER: Final = r"(?:[\w.<>]{1,256}\.)?"
+_OF_SCHEMA: Final = "(?:args|arguments|params|parameters|input|schema)"
 _NAME: Final = r"[`'\"]?([^\s`'\",;()]{1,256})"
 _ABSENT: Final = (
     r"(?:not found|(?:not |un)registered|does(?: not|n't) exist"
@@ -159,8 +161,9 @@ _NAMED: Final = tuple(
         rf"^Cannot call {_NAME}[`'\"]? while in plan mode\b",
         rf"^(?:<tool_use_error>)?InputValidationError: {_NAME} failed due to the following issue",
         rf"\b(?:rejected|denied|declined) the (?:tool|function) call for {_NAME}",  # LangChain's human in the loop
-        # Pydantic: the model that a framework derives from the tool's parameters is named after the tool
-        r"\bvalidation errors? for (?:call\[)?([\w-]{1,256}?)_?(?:args|arguments|params|parameters|input|schema)?\]?\s*\n",
+        # Pydantic: the model that a framework derives from the tool's parameters is named after the tool, or it is the tool,
+        # perhaps a method or inside another function (Agno)
+        rf"\bvalidation errors? for (?:call\[)?{_QUALIFIER}([\w-]{{1,256}}?)_?{_OF_SCHEMA}?\]?\s*\n",
         # Hand-written agent loops. Last, since any word may follow: "no tool is free" names a tool that nobody called.
         rf"\bno (?:tool|function) (?:(?:named|called) )?{_NAME}",
     )

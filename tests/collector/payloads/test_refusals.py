@@ -62,6 +62,8 @@ from tests.operations import within
         "1 validation error for drop_all\nall\n  Field required [type=missing, input_value={}, input_type=dict]",
         "Error executing tool drop_all: 2 validation errors for drop_allArguments\nall\n  Field required",
         "1 validation error for call[drop_all]\nall\n  Missing required argument",
+        "2 validation errors for Warehouse.drop_all\nall\n  Missing required argument [type=missing_argument]",  # Agno 3.1
+        "2 validation errors for tools_of.<locals>.drop_all\nall\n  Missing required argument [type=missing_argument]",
         "ValidationError: 1 validation error for drop_all_args\nall\n  Field required",
         "1 validation error for DropAllArgs\nall\n  Field required",
         "Error parsing arguments for `drop_all`: all is no number",
