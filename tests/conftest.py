@@ -30,8 +30,8 @@ settings.register_profile(
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Three workers a core: more than half of the time tests wait for processes, sockets and timeouts."""
-    return 3 * (os.cpu_count() or 1)
+    """Two workers a core: half of the time tests wait for processes, sockets and timeouts."""
+    return 2 * (os.cpu_count() or 1)
 
 
 _LONGEST: Final = (
