@@ -159,7 +159,8 @@ def _result(row: Row) -> Iterator[str]:
     if row["label"] == "pass" or row["pass_at"] is None:
         return
     primary = next((one for one in row["evaluations"] if one["name"] == row["primary"]), None)
-    yield "to pass"
+    # What is in doubt may have happened: then that is no advice.
+    yield "to pass" if row["label"] == "fail" else "to pass, if nothing happened but what is known"
     if primary is not None and primary["value"] is not None:
         least, value = row["pass_at"], primary["value"]
         yield f"  the score must be at least {as_given(least)}; it is {score(value, least)}"

@@ -62,7 +62,7 @@ def test_a_fail_says_what_was_called_tried_scored_and_wrong(folder: Path, capsys
         "  orders: matches, and scores it",
         "  fail by rule orders: score 0.",
         '    ~ lookup(id={"regex": "^ord_"})  lookup(id="7")  ',
-        "  the score must be at least 0.9; it is 0.",
+        "to pass\n  the score must be at least 0.9; it is 0.",
         "  call check",
         '  lookup.id: "7" does not match ^ord_',
         "  do not call delete_order\\x1b[2J: as long as it is called, no score passes",
@@ -96,6 +96,7 @@ def test_what_is_in_doubt_is_said_with_what_would_settle_it(folder: Path, capsys
     text = explained(folder, capsys, "4d")
     doubts = text.partition("\ndoubts\n")[2].partition("\nrules\n")[0].splitlines()
     assert any(line.startswith("  uncertain_owner: ") and "was not received" in line for line in doubts)
+    assert "\nto pass, if nothing happened but what is known\n" in text
 
 
 @pytest.mark.parametrize("trace", ["ff", "", "\x1b[2J", "zz"])
