@@ -43,6 +43,8 @@ _METADATA: Final = "metadata"
 _TOOL_NAME: Final = "name"
 _RUNNER: Final = "mlflow.openai.agent_run_root"
 """On the span of OpenAI Agents' runner, around those of its agents."""
+_RUN: Final = "AgentRunner.run"
+"""Its name, which in the words of the conventions is all that tells it from an agent."""
 _OPENAI_AGENTS: Final = "openai-agents"
 _NOTHING: Final = "null"
 _OF_OTHERS: Final = (_FUNCTION, _METADATA)
@@ -79,13 +81,24 @@ def read_span(span: Span) -> GenAISpan | None:
 
 
 def _read_conventional(span: Span) -> GenAISpan | None:
-    """Reads what the conventions leave out: the calls of a streamed answer. None leaves all else to them."""
+    """Reads what the conventions leave out: the calls of a streamed answer, and that OpenAI Agents' runner is no agent. None
+    leaves all else to them.
+    """
+    if span.attributes.get(semconv.AGENT_NAME) == _RUN:
+        return IGNORED if span.parent_span_id else _read_runner(span)
     if not any(event.name.startswith(_CHUNK_EVENT) for event in span.events[:1]):
         return None
     get = span.attributes.get
     genai_span = model_span_of(span, NAME, get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES))
     _read_chunks(genai_span, span)
     return genai_span
+
+
+def _read_runner(span: Span) -> GenAISpan:
+    """Reads the span around agents as one of a run that goes on: it makes calls itself only where a human approved them."""
+    runner = context_span_of(span, Role.OTHER, NAME)
+    runner.note(extent="resumed")
+    return runner
 
 
 def _text(span: Span, key: str) -> str | None:

@@ -12,15 +12,18 @@ from collector.model.genai_span import IGNORED
 from collector.model.span import Span
 from tests.builders import (
     agent_span,
+    asked,
     called,
     doubts,
     model_span,
     read_tool,
+    result,
     run_of,
     runs_of,
     span,
     span_of_kind,
     tool_span,
+    user,
 )
 
 
@@ -344,6 +347,25 @@ def test_the_input_of_a_call_of_crewai_is_what_the_model_said(result: str, expec
     (call,) = run.trajectory.calls
     assert (*called(run), call.status) == expected
     assert (call.arguments, doubts(run)) == ({"city": "Oslo"}, [])
+
+
+def test_the_runner_of_openai_agents_is_no_agent_in_the_words_of_the_conventions() -> None:
+    """Where a human approved a call it is made before the agent goes on, in another trace (3.18)."""
+    told = [user("go"), asked(("c1", "drop", {"user": "u"})), result("c1", "dropped")]
+    said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "done"}]}])
+    given = {"gen_ai.tool.call.result": '"dropped"'}
+    place: dict[str, Any] = {"scope": "mlflow.tracing.provider", "status": 1}
+    answer = {"gen_ai.output.messages": said, "gen_ai.response.finish_reasons": ("completed",)}
+    runs = runs_of(
+        agent_span("AgentRunner.run", lasting=100, **place),
+        span("CHAIN", 2, 1, lasting=100, attributes={"gen_ai.operation.name": "CHAIN"}, **place),
+        tool_span("drop", {"user": "u"}, 3, 2, at=10, attributes=given, **place),
+        agent_span("travel", 4, 2, at=20, lasting=70, **place),
+        model_span((), 5, 4, at=30, lasting=20, **place),
+        model_span((), 6, 5, input_messages=told, at=31, attributes=answer, **place),
+    )
+    assert [(run.agent, called(run)) for run in runs] == [("travel", []), (None, ["drop"])]
+    assert doubts(runs[1]) == ["other_traces"]
 
 
 def openai_agents(*items: Span, output: object = None) -> list[Span]:
