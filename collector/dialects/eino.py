@@ -57,9 +57,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(_COMPONENT_NAME)) or name_of(span.name)
     genai_span.arguments = get(_GIVEN)
-    if (
-        genai_span.is_pending
-    ):  # also where no request tells that it waits, as in what goes on before the graph's next one
+    # Also where no request tells that it waits, as in what goes on before the graph's next one.
+    if genai_span.is_pending:
         genai_span.refusal = Refusal(is_sure=False, is_likely=True)
     genai_span.conversation_id = name_of(get(_SESSION))
     return genai_span

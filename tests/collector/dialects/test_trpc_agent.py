@@ -96,11 +96,10 @@ def test_arguments_that_are_no_json(why: str) -> None:
     assert (called(run), doubts(run)) == (["(pay)"], ["unreadable_arguments"])
 
 
-@pytest.mark.parametrize(
-    ("answer", "in_doubt"), [("not allowed by policy", ["uncertain_execution"]), ("paid by our policy", [])]
-)
-def test_a_callback_may_have_answered_in_place_of_a_tool(answer: str, in_doubt: list[str]) -> None:
-    message = {"role": "tool", "content": json.dumps(answer), "tool_id": "c1", "tool_name": "pay"}
+def answered(content: object) -> Span:
+    """A call of `pay`, of which the model was told so."""
+    told = json.dumps(content, separators=(",", ":"))
+    message = {"role": "tool", "content": told, "tool_id": "c1", "tool_name": "pay"}
     result = {"id": "", "object": "tool.response", "model": "m", "choices": [{"index": 0, "message": message}]}
     attributes = {
         "gen_ai.operation.name": "execute_tool",
@@ -108,7 +107,14 @@ def test_a_callback_may_have_answered_in_place_of_a_tool(answer: str, in_doubt: 
         "gen_ai.tool.call.arguments": '{"x": 1}',
         "gen_ai.tool.call.result": json.dumps(result, separators=(",", ":")),
     }
-    run = run_of(agent_span(scope=SCOPE), span("execute_tool pay", 4, 1, 10, attributes=attributes, scope=SCOPE))
+    return span("execute_tool pay", 4, 1, 10, attributes=attributes, scope=SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "in_doubt"), [("not allowed by policy", ["uncertain_execution"]), ("paid by our policy", [])]
+)
+def test_a_callback_may_have_answered_in_place_of_a_tool(answer: str, in_doubt: list[str]) -> None:
+    run = run_of(agent_span(scope=SCOPE), answered(answer))
     assert (called(run), doubts(run), run.trajectory.calls[0].arguments) == (["pay"], in_doubt, {"x": 1})
 
 
@@ -134,16 +140,7 @@ def test_a_run_that_ended_at_its_limit_made_none_of_the_calls_asked_for_last() -
 )
 def test_a_call_that_is_not_permitted_has_a_span_that_ends_well(told: dict[str, str], expected: str) -> None:
     content = json.dumps(told, separators=(",", ":"))
-    message = {"role": "tool", "content": content, "tool_id": "c1", "tool_name": "pay"}
-    result = {"id": "", "object": "tool.response", "model": "m", "choices": [{"index": 0, "message": message}]}
-    attributes = {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": "pay",
-        "gen_ai.tool.call.arguments": '{"x": 1}',
-        "gen_ai.tool.call.result": json.dumps(result, separators=(",", ":")),
-    }
-    call = span("execute_tool pay", 4, 1, 10, attributes=attributes, scope=SCOPE)
-    run = run_of(agent_span(scope=SCOPE), asking("pay"), call, answering("pay", content))
+    run = run_of(agent_span(scope=SCOPE), asking("pay"), answered(told), answering("pay", content))
     assert (called(run), doubts(run)) == ([expected], [])
 
 
