@@ -13,6 +13,7 @@ from collector.clock import Clock
 from collector.delivery.hold import HeldExport
 from collector.scoring.conversations import cut, score, texts_to_embed
 from collector.scoring.failures import failed_conversation
+from collector.scoring.verdict import known_forbidden
 from collector.storage.journal import Journal
 from collector.telemetry.metrics import Telemetry
 from collector.verdict_output import VerdictOutput
@@ -93,6 +94,7 @@ class ConversationPipeline:
             _log.exception("conversation %s could not be scored", conversation.key.conversation_id)
             verdicts = [failed_conversation(conversation, release, error)]
             self._output.export_events(verdicts, b"")
+        conversation.known_forbidden = known_forbidden(verdicts, conversation.known_forbidden)
         # A revision is not one more conversation.
         if conversation.revision == 0:
             self._telemetry.child(self._telemetry.conversations, release).inc()

@@ -94,6 +94,8 @@ class Conversation:
     truncated: bool = False
     """Runs were left out because a limit was reached, or may not have been collected."""
     due: float = 0.0
+    known_forbidden: frozenset[str] | None = frozenset()
+    """Tools of which its verdicts counted forbidden calls; None if that is not known."""
 
     @property
     def size(self) -> int:
@@ -267,12 +269,20 @@ class Conversations:
         self._put(self._reopen(run.key, now), run)
 
     def restore_state(
-        self, key: ConversationKey, revision: int, now: float, *, truncated: bool, is_over: bool
+        self,
+        key: ConversationKey,
+        revision: int,
+        now: float,
+        *,
+        truncated: bool,
+        is_over: bool,
+        known_forbidden: frozenset[str] | None,
     ) -> list[Conversation]:
         """Take what was recorded of a conversation beyond its runs. Returns those not remembered any more."""
         # The runs recorded before this may all have been collected again since: then they follow it.
         conversation = self._open.get(key) or self._over.get(key) or self._reopen(key, now)
         conversation.revision, conversation.truncated, conversation.is_over = revision, truncated, is_over
+        conversation.known_forbidden = known_forbidden
         return self._remember(self._open.pop(key)) if is_over and key in self._open else []
 
     # ---- internal
@@ -295,8 +305,9 @@ class Conversations:
 
     def _begin(self, key: ConversationKey, now: float) -> Conversation:
         # What is known of one that was forgotten is only that it had a verdict, which a further one revises.
-        begun = key in self._forgotten
-        return Conversation(key, now, now, revision=int(begun), truncated=begun)
+        if key in self._forgotten:
+            return Conversation(key, now, now, revision=1, truncated=True, known_forbidden=None)
+        return Conversation(key, now, now)
 
     def _put(self, conversation: Conversation, run: ConversationRun) -> None:
         for anchor in run.anchors:

@@ -25,7 +25,7 @@ MAX_PACKED: Final = 1 << 20
 _NOT_PLAIN: Final = ("role", "resource", "tracing", "refusal", "tool_results", "attributes", "content")
 _PLAIN: Final = tuple(field.name for field in fields(GenAISpan) if field.name not in _NOT_PLAIN)
 _plain_of: Final = attrgetter(*_PLAIN)
-_given_of: Final = attrgetter("revision", "fingerprint", "label", "conversation")
+_given_of: Final = attrgetter("revision", "fingerprint", "label", "conversation", "known_forbidden")
 
 
 class PackedTrace:

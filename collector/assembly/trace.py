@@ -47,9 +47,19 @@ class Given:
     label: str
     conversation: int
     """A hash of the conversation in which the run was collected; 0 if it was in none."""
+    known_forbidden: frozenset[str] | None
+    """Tools of which forbidden calls are counted, by this verdict or an earlier one; None if that is not known."""
 
-    def __init__(self, revision: int, fingerprint: int = 0, label: str = "", conversation: int = 0) -> None:
+    def __init__(
+        self,
+        revision: int,
+        fingerprint: int = 0,
+        label: str = "",
+        conversation: int = 0,
+        known_forbidden: frozenset[str] | None = None,
+    ) -> None:
         self.revision, self.fingerprint, self.label, self.conversation = revision, fingerprint, label, conversation
+        self.known_forbidden = known_forbidden
 
 
 @dataclass(slots=True, eq=False, init=False)
@@ -268,7 +278,12 @@ class Trace:
         found = self.verdicts.get(anchor)
         if found is not None or not parts:  # nearly always
             return found
-        return max([self.verdicts[part] for part in parts], key=lambda given: given.revision)
+        of_parts = [self.verdicts[part] for part in parts]
+        latest = max(of_parts, key=lambda given: given.revision)
+        known: frozenset[str] | None = frozenset()
+        for given in of_parts:
+            known = None if known is None or given.known_forbidden is None else known | given.known_forbidden
+        return Given(latest.revision, latest.fingerprint, latest.label, latest.conversation, known)
 
     def has_verdict_around(self, span: GenAISpan) -> bool:
         """Whether a run around a late span has its verdict. Walks known parents; unknown ones may belong to a new run."""

@@ -10,14 +10,11 @@ from prometheus_client import Counter
 
 from collector.byte_cache import ByteCache
 from collector.scoring.kinds import Kind
-from collector.scoring.verdict import Verdict
+from collector.scoring.verdict import COUNTED, Verdict
 from collector.telemetry.metric_table import OVERFLOW
 from collector.telemetry.metrics import Telemetry
 from scorers import Rule, RuleSet
 from scorers.rules.names import is_exact
-
-_COUNTED = ("pass", "fail")
-
 
 _KINDS: Final = 4 << 20  # bytes of labels that are kept for verdicts to come
 _Series = tuple[Counter, tuple[str, ...]]
@@ -41,7 +38,7 @@ class VerdictCounter:
 
     Evaluations have the score's own label, those of a shadow rule ``shadow_pass`` and so on, those that revise an earlier
     verdict ``revised``. Only ``pass`` and ``fail`` say something of the agent: nothing else counts towards accuracy, the
-    distribution of scores or the outcomes of calls.
+    distribution of scores or the outcomes of calls. Nor does a revision, but for calls of forbidden tools that are news.
 
     Counts gather here until ``flush``: most verdicts of a moment fall on the same few series.
     """
@@ -79,6 +76,9 @@ class VerdictCounter:
         # Tested first: a revision counts as such whatever rule it is by, so that no run is counted twice.
         if verdict.revision:
             self._count_evaluations(counts, verdict, "revised")
+            # An alert has to tell of a forbidden call also where it comes late.
+            if verdict.known_forbidden is not None and not (verdict.shadow or verdict.judged):
+                self._count_calls(counts, verdict)
         elif verdict.shadow:
             self._count_evaluations(counts, verdict, "shadow_{}")
         else:
@@ -113,12 +113,16 @@ class VerdictCounter:
                     _count(counts, telemetry.unoffered_tool_calls, (telemetry.label("tool", call.name),))
 
     def _count_calls(self, counts: _Counts, verdict: Verdict) -> None:
-        """Calls of a run by outcome; of a trace or conversation, whose runs have counted theirs, those its rule forbids."""
-        if verdict.rule is None or verdict.label not in _COUNTED:
+        """Calls of a run by outcome; of a trace or conversation, whose runs have counted theirs, those its rule forbids.
+
+        Of a revision, those of forbidden tools of which no earlier verdict counted any.
+        """
+        if verdict.rule is None or verdict.label not in COUNTED:
             return
+        known = verdict.known_forbidden or ()
         telemetry, dimensions = self._telemetry, self._dimensions_of(verdict)
         for call, outcome in zip(verdict.run.trajectory.calls, verdict.outcomes, strict=True):
-            if verdict.scope != "run" and outcome != "forbidden":
+            if (verdict.scope != "run" or verdict.revision) and (outcome != "forbidden" or call.name in known):
                 continue
             tool, others = telemetry.label("tool", call.name), dimensions
             if not telemetry.is_within("rule_tool", verdict.rule, tool, *dimensions):
@@ -168,7 +172,7 @@ class VerdictCounter:
                 _begin(telemetry, series, dimensions)
             labels = (*series, label.format(score.label) if label else score.label, *dimensions)
             _count(counts, telemetry.evaluations, labels)
-            if score.value is not None and score.label in _COUNTED and not label:
+            if score.value is not None and score.label in COUNTED and not label:
                 counts.scores.append((labelled, score.value))
 
 
@@ -195,7 +199,7 @@ def begin_counters(telemetry: Telemetry, rules: RuleSet, pause: Callable[[], Non
 
 
 def _begin_agreement(telemetry: Telemetry, rule: str, judge: str) -> None:
-    for deterministic, judged in product(_COUNTED, _COUNTED):
+    for deterministic, judged in product(COUNTED, COUNTED):
         telemetry.child(telemetry.judge_agreement, rule, judge, deterministic, judged)
 
 
@@ -225,5 +229,5 @@ def _begin_forbidden(telemetry: Telemetry, rule: str, name: str) -> None:
 
 def _begin(telemetry: Telemetry, series: tuple[str, ...], dimensions: tuple[str, ...]) -> None:
     """Show both counters from the start, at 0: a rate cannot see a series born at 1."""
-    for counted in _COUNTED:
+    for counted in COUNTED:
         telemetry.child(telemetry.evaluations, *series, counted, *dimensions)

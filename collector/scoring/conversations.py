@@ -186,8 +186,11 @@ def _cut_doubt(doubt: Doubt, calls: int) -> Doubt | None:
 def score(conversation: Conversation, rules: RuleSet, release: str, skew_ns: int) -> tuple[list[Verdict], bytes]:
     """Returns the verdicts of a conversation and the resource of the run it is anchored at. Raises ValueError as ``read``."""
     runs, resource = read(conversation, rules)
-    complete, revision = conversation.complete(release), conversation.revision
-    return verdicts_of_conversation(runs, rules, release, skew_ns, complete=complete, revision=revision), resource
+    verdicts = verdicts_of_conversation(
+        runs, rules, release, skew_ns, complete=conversation.complete(release), revision=conversation.revision,
+        known=conversation.known_forbidden,
+    )  # fmt: skip
+    return verdicts, resource
 
 
 def texts_to_embed(conversation: Conversation, rules: RuleSet) -> Iterator[str]:

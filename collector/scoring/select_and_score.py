@@ -23,7 +23,7 @@ from collector.scoring.declared_tools import declared_tools
 from collector.scoring.failures import anchor_of, failed_run
 from collector.scoring.joined import join, outermost
 from collector.scoring.parts import NO_PARTS, WHOLE_TRACE, runs_around
-from collector.scoring.verdict import Verdict
+from collector.scoring.verdict import Verdict, known_forbidden
 from scorers import CompiledRule, Doubt, RuleContext, RuleSet
 
 _DECIDED, _UNDECIDED = ("pass", "fail"), ("incomplete", "ambiguous")
@@ -176,7 +176,8 @@ class Scoring:
             before = self._before(trace, anchor, ())
             revision = 0 if before is None else before.revision + 1
             scored.verdicts.append(failed_run(trace.trace_id, anchor, release, revision, error))
-            scored.given[anchor] = Given(revision, label="error")
+            known = _NOTHING_UNKNOWN if before is None else before.known_forbidden
+            scored.given[anchor] = Given(revision, label="error", known_forbidden=known)
         return scored
 
     def _before(self, trace: Trace, key: bytes, parts: Sequence[bytes]) -> Given | None:
@@ -200,16 +201,16 @@ class Scoring:
         same = before if before is not None and before.fingerprint == fingerprint else None
         if same is not None and same.label not in _UNDECIDED:
             return
-        revision = 0 if before is None else before.revision + 1
-        verdicts = list(_score(run, selected, scope, release, revision))
+        revision, known = (0, _NOTHING_UNKNOWN) if before is None else (before.revision + 1, before.known_forbidden)
+        verdicts = list(_score(run, selected, scope, release, revision, known))
         if scored.is_early and (before is None or same is not None) and _has_fail(verdicts):
             run = replace(run)  # a trace or conversation that it is part of may pass all the same
             _add_doubt(run, _EARLY)
-            verdicts = list(_score(run, selected, scope, release, revision))
+            verdicts = list(_score(run, selected, scope, release, revision, known))
         if same is not None and verdicts[0].label not in _DECIDED:
             return
         scored.verdicts.extend(verdict for verdict in verdicts if scope == "run" or verdict.rule is not None)
-        scored.given[key] = Given(revision, fingerprint, verdicts[0].label)
+        scored.given[key] = Given(revision, fingerprint, verdicts[0].label, 0, known_forbidden(verdicts, known))
 
 
 def verdict_of_run(run: Run, rules: RuleSet) -> Verdict:
@@ -225,16 +226,26 @@ def _add_doubt(run: Run, doubt: Doubt) -> None:
 
 
 def verdicts_of_conversation(
-    runs: Sequence[Run], rules: RuleSet, release: str, skew_ns: int, *, complete: bool, revision: int
+    runs: Sequence[Run],
+    rules: RuleSet,
+    release: str,
+    skew_ns: int,
+    *,
+    complete: bool,
+    revision: int,
+    known: frozenset[str] | None,
 ) -> list[Verdict]:
-    """Returns the verdicts on all runs of a conversation, in order of start; none if no rule matches it."""
+    """Returns the verdicts on all runs of a conversation, in order of start; none if no rule matches it.
+
+    ``known`` are tools of which forbidden calls are counted.
+    """
     _find_intent(outermost(runs), rules)  # unless the rules by which it was collected found it, and are still in force
     run = join(runs, skew_ns, are_all=True)
     if run.unread:
         _add_doubt(run, UNREAD)
     if not complete:
         _add_doubt(run, Doubt("truncated", sentence="the conversation went on, or not all of its runs were collected"))
-    verdicts = _score(run, _rules_for(run, rules, "conversation"), "conversation", release, revision)
+    verdicts = _score(run, _rules_for(run, rules, "conversation"), "conversation", release, revision, known)
     return [verdict for verdict in verdicts if verdict.rule is not None]
 
 
@@ -285,7 +296,9 @@ class _Selected:
         self.active, self.shadow, self.is_unknown, self.closest = active, shadow, is_unknown, closest
 
 
-def _score(run: Run, selected: _Selected, scope: str, release: str, revision: int) -> Iterator[Verdict]:
+def _score(
+    run: Run, selected: _Selected, scope: str, release: str, revision: int, known: frozenset[str] | None = None
+) -> Iterator[Verdict]:
     if selected.active is None:
         unknown, closest = selected.is_unknown, selected.closest
         yield Verdict(run, release, revision, scope=scope, is_rule_unknown=unknown, closest=closest)
@@ -294,8 +307,9 @@ def _score(run: Run, selected: _Selected, scope: str, release: str, revision: in
             evaluations, shadow = rule.evaluate(run.trajectory, checkpoint), rule.rule.shadow
             name, judges = rule.rule.name, rule.judges
             yield Verdict(
-                run, release, revision, name, rule.digest, evaluations, scope, shadow, judges, compiled_rule=rule
-            )
+                run, release, revision, name, rule.digest, evaluations, scope, shadow, judges, compiled_rule=rule,
+                known_forbidden=known,
+            )  # fmt: skip
 
 
 def _has_fail(verdicts: Sequence[Verdict]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from collector.reconstruction.run import Run
 from collector.scoring.kinds import Kind, kind_of
@@ -12,6 +13,11 @@ from scorers.conformance.difference import Difference
 from scorers.doubts import DECIDING, is_open
 from scorers.evaluation import RuleJudge
 from scorers.quoting import printable, shorten
+
+COUNTED: Final = ("pass", "fail")
+"""Labels that say something of the agent: with others, nothing of its calls is counted."""
+_MAX_KNOWN: Final = 8
+"""Of how many tools it is remembered that forbidden calls are counted: whoever has been told of so many looks at the agent."""
 
 
 @dataclass(slots=True, init=False)
@@ -41,6 +47,8 @@ class Verdict:
     """The rule itself, which tells on demand what differs; None if there is none."""
     closest: tuple[CompiledRule, Sequence[str]] | None
     """Where no rule matches: the one that comes closest, and the keys of its ``match`` in which the run differs."""
+    known_forbidden: frozenset[str] | None
+    """Of a revision: tools of which an earlier verdict counted forbidden calls; None if that is not known."""
 
     # What follows from these. Set once: spans, events, counters and judges all ask for it.
     label: str = field(init=False)
@@ -73,10 +81,12 @@ class Verdict:
         is_rule_unknown: bool = False,
         compiled_rule: CompiledRule | None = None,
         closest: tuple[CompiledRule, Sequence[str]] | None = None,
+        known_forbidden: frozenset[str] | None = None,
     ) -> None:
         self.run, self.release, self.revision, self.rule, self.digest = run, release, revision, rule, digest
         self.evaluations, self.scope, self.shadow, self.judges, self.judged = evaluations, scope, shadow, judges, judged
         self.is_rule_unknown, self.compiled_rule, self.closest = is_rule_unknown, compiled_rule, closest
+        self.known_forbidden = known_forbidden
         self.label, self.has_unobserved_arguments, self.outcomes = "", False, ()
         for evaluation in evaluations:
             if evaluation.primary:
@@ -124,3 +134,17 @@ class Verdict:
         if label == "incomplete" or label == "ambiguous":
             return next((doubt.name for doubt in self.run.trajectory.doubts if doubt.name in DECIDING), label)
         return "error" if label == "error" else None
+
+
+def known_forbidden(verdicts: Sequence[Verdict], before: frozenset[str] | None) -> frozenset[str] | None:
+    """Returns the tools of which forbidden calls are counted once these verdicts are, with those known ``before``.
+
+    None if they are more than are remembered.
+    """
+    if before is None:
+        return None
+    for verdict in verdicts:
+        if "forbidden" in verdict.outcomes and verdict.label in COUNTED and not verdict.shadow:
+            calls = zip(verdict.run.trajectory.calls, verdict.outcomes, strict=True)
+            before = before.union([call.name for call, outcome in calls if outcome == "forbidden"])
+    return before if len(before) <= _MAX_KNOWN else None

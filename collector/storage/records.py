@@ -4,7 +4,7 @@ inbox, SPANS, LOG, CONTEXT,   trace ids | links of each trace ... | resource | s
        CUT
 inbox, SHARED                 a resource or scope; records of the kinds above may have its row in their place
 inbox, RUN                    as ``collector.scoring.conversations`` writes it
-inbox, CONVERSATION           key, revision, truncated, is_over as JSON
+inbox, CONVERSATION           key, revision, truncated, is_over, known_forbidden as JSON
 inbox, COLLECTED_FROM, READY, JOINING, KNOWN_SINCE
                               wall time in ns
 inbox, BEGUN                  trace id
@@ -89,6 +89,7 @@ class ConversationState(NamedTuple):
     revision: int
     truncated: bool
     is_over: bool
+    known_forbidden: frozenset[str] | None
 
 
 def reference(kind: int, at: int, row: int) -> tuple[int, bytes]:
@@ -205,16 +206,20 @@ def read_gap(record: bytes) -> tuple[int, int]:
 
 def write_conversation(conversation: Conversation) -> bytes:
     """Encode what is known of a conversation beyond its runs."""
-    state = ConversationState(conversation.key, conversation.revision, conversation.truncated, conversation.is_over)
-    return json.dumps(state._asdict()).encode()
+    state = {name: getattr(conversation, name) for name in ConversationState._fields}
+    known = conversation.known_forbidden
+    return json.dumps({**state, "known_forbidden": None if known is None else sorted(known)}).encode()
 
 
 def read_conversation(record: bytes) -> ConversationState:
     """Decode the state of a conversation. Raises ValueError if it is damaged."""
     try:
         state = json.loads(record)
-        key = ConversationKey(*state["key"])
-        return ConversationState(key, int(state["revision"]), bool(state["truncated"]), bool(state["is_over"]))
+        key, revision = ConversationKey(*state["key"]), int(state["revision"])
+        # An earlier version wrote none.
+        known = state.get("known_forbidden", None if revision else ())
+        forbidden = None if known is None else frozenset(map(str, known))
+        return ConversationState(key, revision, bool(state["truncated"]), bool(state["is_over"]), forbidden)
     except (KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(DAMAGED) from error
 

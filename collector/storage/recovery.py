@@ -135,9 +135,12 @@ class Recovery:
         # The times of the process before mean nothing on this clock: every trace is as if it had just arrived.
         now = self._now()
         if kind == RecordKind.CONVERSATION:
-            key, revision, truncated, is_over = read_conversation(packed)
-            evicted = self._conversations.restore_state(key, revision, now, truncated=truncated, is_over=is_over)
-            self._journal.conversations.restored_state(key, row, evicted)
+            state = read_conversation(packed)
+            evicted = self._conversations.restore_state(
+                state.key, state.revision, now, truncated=state.truncated, is_over=state.is_over,
+                known_forbidden=state.known_forbidden,
+            )  # fmt: skip
+            self._journal.conversations.restored_state(state.key, row, evicted)
         elif kind == RecordKind.RUN:
             run = restore(packed)
             self._conversations.restore_run(run, now)

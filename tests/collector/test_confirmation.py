@@ -186,6 +186,55 @@ def test_a_verdict_that_a_late_span_revises_is_counted_as_one(tmp_path: Path) ->
     assert (evaluations(bench, "pass", "safe"), evaluations(bench, "fail", "safe")) == (1, 0)
 
 
+def forbidden(bench: Bench, tool: str = "send_email") -> float:
+    return bench.value("tool_calls_total", rule="safe", tool=tool, outcome="forbidden")
+
+
+def test_a_forbidden_call_that_comes_after_the_verdict_is_counted_once(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FORBIDS, traces=WAITING)
+    bench.send(WEATHER, RUN)
+    bench.wait(CONFIRM + 0.5)
+    assert forbidden(bench) == 0
+    for number in (3, 4):  # whoever is paged knows of the tool by then
+        bench.send(data.tool(number, 1, "send_email", 0.1 * number))
+        bench.wait(CONFIRM + 0.5)
+        assert forbidden(bench) == 1
+    assert labels(bench) == [(0, "pass"), (1, "fail"), (2, "fail")]
+    others = [verdict.outcomes[0] for verdict in bench.verdicts]
+    assert bench.value("tool_calls_total", rule="safe", tool="get_weather", outcome=others[0]) == 1, others
+
+
+def test_a_revision_counts_no_forbidden_call_that_the_first_verdict_counted(tmp_path: Path) -> None:
+    rules = FORBIDS.replace("[send_email]", "[send_email, get_weather]")
+    bench = Bench(tmp_path, rules, traces=WAITING)
+    bench.send(WEATHER, RUN)
+    bench.wait(CONFIRM + 0.5)
+    bench.send(EMAIL)
+    bench.wait(CONFIRM + 0.5)
+    assert labels(bench) == [(0, "fail"), (1, "fail")]
+    assert (forbidden(bench, "get_weather"), forbidden(bench)) == (1, 1)
+
+
+def test_forbidden_calls_of_more_tools_than_are_remembered_are_not_counted_twice(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FORBIDS.replace("[send_email]", '["send_*"]'), traces=WAITING)
+    bench.send(RUN, *[data.tool(10 + n, 1, f"send_{n}", 0.1 + n / 100) for n in range(9)])
+    bench.wait(CONFIRM + 0.5)
+    bench.send(EMAIL)
+    bench.wait(CONFIRM + 0.5)
+    assert labels(bench) == [(0, "fail"), (1, "fail")]
+    assert [forbidden(bench, f"send_{n}") for n in range(9)] == [1] * 9
+
+
+def test_a_late_call_that_a_shadow_rule_forbids_pages_nobody(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FORBIDS.replace("name: safe", "name: safe, shadow: true"), traces=WAITING)
+    bench.send(WEATHER, RUN)
+    bench.wait(CONFIRM + 0.5)
+    bench.send(EMAIL)
+    bench.wait(CONFIRM + 0.5)
+    assert [verdict.label for verdict in bench.verdicts if verdict.shadow] == ["pass", "fail"]
+    assert forbidden(bench) == 0
+
+
 FORBIDS_ALL = """
 rules:
   - {name: safe, match: {}, expect: {forbid: [send_email]}}

@@ -140,6 +140,28 @@ def test_a_later_turn_revises_the_verdict_and_counts_for_nothing(bench: Bench) -
     assert bench.value("conversations_total", release="idle") == 1
 
 
+FORBIDS = """
+rules:
+  - {name: turn, match: {agent: helper}, expect: {max_calls: 9}}
+  - {name: safe, scope: conversation, match: {agent: helper}, expect: {forbid: [refund, look_up]}}
+"""
+
+
+def forbidden(metrics: Bench | Life) -> list[float]:
+    labels = {"rule": "safe", "outcome": "forbidden"}
+    return [metrics.value("tool_calls_total", **labels, tool=tool) for tool in ("look_up", "refund")]
+
+
+def test_a_forbidden_call_of_a_later_turn_is_counted_once(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FORBIDS)
+    talk(bench, turn(1, "look_up"), pause=QUIET)
+    assert forbidden(bench) == [1, 0]
+    talk(bench, turn(2, "refund"), pause=QUIET)
+    assert forbidden(bench) == [1, 1]
+    talk(bench, turn(3, "refund", "look_up"), pause=QUIET)
+    assert forbidden(bench) == [1, 1]
+
+
 def test_a_late_span_of_a_turn_revises_it_too(bench: Bench) -> None:
     talk(bench, turn(1, "look_up"), pause=QUIET)
     bench.send(data.tool(9, 1, "refund", at=60.5, trace_id=bytes(15) + b"\1"))
@@ -384,6 +406,19 @@ def test_a_verdict_from_before_a_restart_is_not_given_again_but_revised(tmp_path
     life.send(*turn(2, "refund"))
     life.settle(QUIET)
     assert [event[1] for event in of_conversations(life)] == [0, 1]
+    life.close()
+
+
+def test_a_restart_remembers_which_forbidden_calls_were_counted(tmp_path: Path) -> None:
+    life = Life(tmp_path, FORBIDS)
+    life.send(*turn(1, "look_up"))
+    life.settle(QUIET)
+    assert forbidden(life) == [1, 0]
+    life.crash()
+    life.settle(QUIET)
+    life.send(*turn(2, "look_up", "refund"))
+    life.settle(QUIET)
+    assert forbidden(life) == [0, 1], "the counters of a process begin at 0"
     life.close()
 
 

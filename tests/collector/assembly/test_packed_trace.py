@@ -84,7 +84,7 @@ def test_a_trace_with_everything_is_the_same_afterwards() -> None:
     trace.resource, trace.has_agent = RESOURCE, True
     trace.hold(span_id(1), b"one", ENVELOPE)
     trace.hold(span_id(2), b"two", Envelope(b"another", b"scope"))
-    trace.record_verdict(span_id(1), Given(3, -(2**70), "pass", 2**60))
+    trace.record_verdict(span_id(1), Given(3, -(2**70), "pass", 2**60, frozenset({"send_email"})))
     trace.keep_longest_history(other)
     trace.seen = {span_id(8): True, 5: False}
     assert_same(trace)

@@ -75,6 +75,19 @@ def test_verdicts_of_one_trace_are_no_others() -> None:
     assert (first.verdicts, second.verdicts) == ({span_id(1): Given(0, 7)}, {})
 
 
+@pytest.mark.parametrize(
+    ("known", "of_all"),
+    [((frozenset(), frozenset({"refund"})), frozenset({"refund"})), ((frozenset({"refund"}), None), None)],
+)
+def test_a_whole_knows_of_the_forbidden_calls_of_its_parts(
+    known: tuple[frozenset[str] | None, ...], of_all: frozenset[str] | None
+) -> None:
+    trace, parts = opened(), [span_id(1), span_id(2)]
+    for revision, (part, of_part) in enumerate(zip(parts, known, strict=True)):
+        trace.record_verdict(part, Given(revision, 7, "fail", known_forbidden=of_part))
+    assert trace.verdict_before(span_id(3), parts) == Given(1, 7, "fail", 0, of_all)
+
+
 def model(number: int, history: Any) -> GenAISpan:
     span = GenAISpan(span_id(number), b"", number, number, Role.MODEL, "test", Resource({}))
     span.history = history

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from typing import Any
 
 import pytest
@@ -163,12 +164,23 @@ def test_a_tombstone_with_other_bytes_in_it_is_read_or_refused(other: bytes, at:
 
 
 @pytest.mark.parametrize("key", [ConversationKey(None, None, "c"), ConversationKey("t", "s", 'é"\n\ud800')])
-@pytest.mark.parametrize("flags", [(True, False), (False, True)])
-def test_the_state_of_a_conversation_is_read_back(key: ConversationKey, flags: tuple[bool, bool]) -> None:
-    conversation = Conversation(key, 1.0, 2.0, revision=3, truncated=flags[0], is_over=flags[1])
+@pytest.mark.parametrize("flags", [(True, False, frozenset({"refund", "\ud800"})), (False, True, None)])
+def test_the_state_of_a_conversation_is_read_back(
+    key: ConversationKey, flags: tuple[bool, bool, frozenset[str] | None]
+) -> None:
+    truncated, is_over, known = flags
+    conversation = Conversation(key, 1.0, 2.0, revision=3, truncated=truncated, is_over=is_over, known_forbidden=known)
     state = records.read_conversation(records.write_conversation(conversation))
     assert state == (key, 3, *flags)
     assert isinstance(state.key, ConversationKey)
+
+
+@pytest.mark.parametrize(("revision", "known"), [(0, frozenset()), (1, None)])
+def test_an_earlier_version_did_not_write_which_forbidden_calls_it_counted(
+    revision: int, known: frozenset[str] | None
+) -> None:
+    written = json.dumps({"key": [None, None, "c"], "revision": revision, "truncated": False, "is_over": False})
+    assert records.read_conversation(written.encode()).known_forbidden == known
 
 
 @pytest.mark.parametrize(
@@ -176,6 +188,7 @@ def test_the_state_of_a_conversation_is_read_back(key: ConversationKey, flags: t
     [b"", b"{", b"[]", b"null", b"{}", b'{"key": null}', b"\xff", b"[" * 100_000,
      b'{"key": ["a"], "revision": 0, "truncated": 0, "is_over": 0}',
      b'{"key": [1, 2, 3], "revision": [], "truncated": 0, "is_over": 0}',
+     b'{"key": [1, 2, 3], "revision": 0, "truncated": 0, "is_over": 0, "known_forbidden": 1}',
      b'{"key": [1, 2, 3], "revision": Infinity, "truncated": 0, "is_over": 0}'],
 )  # fmt: skip
 def test_a_damaged_conversation_is_refused(record: Any) -> None:
