@@ -87,7 +87,11 @@ class QueuedExporter:
         self._not_before = dict[Signal, float]()  # until then the backend wants nothing of it, from whichever consumer
         self._target = target
         self._losses = LossReport(target, clock.now)
-        self._sent = telemetry.child(telemetry.exporter_sent_spans, name)
+        # Not metric points: to count them a request has to be parsed whole, and none of them is of this collector's making.
+        self._sent: Mapping[Signal, Any] = {
+            "traces": telemetry.child(telemetry.exporter_sent_spans, name),
+            "logs": telemetry.child(telemetry.exporter_sent_log_records, name),
+        }
         self._failed: Mapping[Signal, Any] = {
             "traces": telemetry.child(telemetry.exporter_send_failed_spans, name),
             "logs": telemetry.child(telemetry.exporter_send_failed_log_records, name),
@@ -233,7 +237,8 @@ class QueuedExporter:
 
     def _report_success(self, request: ExportRequest, rejected: Rejected) -> None:
         # A backend may claim to have rejected more than it was sent.
-        self._sent.inc(max(0, request.spans - rejected.count))
+        if (sent := self._sent.get(request.signal)) is not None:
+            sent.inc(max(0, _items(request) - rejected.count))
         if rejected:
             lost = min(_items(request), rejected.count)
             self._failed[request.signal].inc(lost)
@@ -284,7 +289,7 @@ class _Loss:
 
 
 def _items(request: ExportRequest) -> int:
-    """Spans are counted always, because they are accounted for; the rest only where it is lost."""
+    """Spans were counted when they were received; the rest is counted here, since most of it was forwarded unread."""
     if request.signal == "traces" or not request.in_memory:
         return request.items
     return item_count(request.signal, request.payload)

@@ -1,4 +1,4 @@
-"""Counts what a serialised request holds, for those that are lost: others are not looked into."""
+"""Counts what a serialised request holds that was forwarded unread."""
 
 from __future__ import annotations
 

@@ -171,6 +171,11 @@ class Telemetry(MetricTable):
 
     def _declare_exporters(self) -> None:
         self.exporter_sent_spans = self._counter("exporter_sent_spans", "Spans delivered to the backend.", "exporter")
+        self.exporter_sent_log_records = self._counter(
+            "exporter_sent_log_records",
+            "Log records, evaluation events among them, delivered to the backend.",
+            "exporter",
+        )
         self.exporter_send_failed_spans = self._counter(
             "exporter_send_failed_spans",
             "Spans that the backend rejected, or that were dropped after all retries.",

@@ -352,7 +352,16 @@ HEALTH: Sequence[Panel] = (
     counter_panel(
         "rightcall_receiver_refused_spans_total", "reason", "cps", "Refused requests", "By reason. Requests, not spans."
     ),
-    counter_panel("rightcall_exporter_sent_spans_total", "exporter", "cps", "Sent spans", "Delivered to the backend."),
+    Panel(
+        "Sent spans and log records",
+        "Delivered to the backend. Evaluation events are log records.",
+        [
+            Query(rate("rightcall_exporter_sent_spans_total", "exporter"), "spans {{exporter}}"),
+            Query(rate("rightcall_exporter_sent_log_records_total", "exporter"), "log records {{exporter}}"),
+        ],
+        unit="cps",
+        width=8,
+    ),
     counter_panel(
         "rightcall_exporter_send_failed_spans_total",
         "exporter",

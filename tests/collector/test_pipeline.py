@@ -692,6 +692,7 @@ CONDITIONAL = {
     "certificate_not_before_timestamp_seconds": "a listener with tls",
     "certificate_not_after_timestamp_seconds": "a listener with tls",
     "exporter_sent_spans": "an exporter",
+    "exporter_sent_log_records": "an exporter",
     "exporter_send_failed_spans": "a request given up on",
     "exporter_send_failed_log_records": "a request given up on",
     "exporter_send_failed_metric_points": "a request given up on",

@@ -199,22 +199,25 @@ def test_partial_success_is_counted_and_not_retried(rejected: int, failed: int) 
     assert (sink.calls, counted) == (1, {"sent": 2 - failed, "send_failed": failed, "dropped": 0})
 
 
-def test_of_log_records_no_more_are_counted_as_rejected_than_were_sent() -> None:
-    partial = ExportLogsServiceResponse(partial_success=ExportLogsPartialSuccess(rejected_log_records=1 << 62))
+@pytest.mark.parametrize(("rejected", "sent"), [(0, 2), (1, 1), (1 << 62, 0)])
+def test_log_records_are_counted_as_sent_or_rejected_and_never_as_more_than_there_were(
+    rejected: int, sent: int
+) -> None:
+    partial = ExportLogsServiceResponse(partial_success=ExportLogsPartialSuccess(rejected_log_records=rejected))
     request = data.logs(LogRecord(), LogRecord()).SerializeToString()
 
-    async def run(endpoint: str) -> float | None:
+    async def run(endpoint: str) -> list[float | None]:
         config = OtlpExporterConfig.model_validate({"endpoint": endpoint, "tls": {"insecure": True}})
         queue, telemetry = SendingQueue(config.sending_queue), Telemetry()
         exporter = OtlpExporter(config, queue, telemetry)
         queue.put(ExportRequest("logs", request, 0))
         await exporter.start()
         await exporter.shutdown()
-        name = "rightcall_exporter_send_failed_log_records_total"
-        return telemetry.registry.get_sample_value(name, {"exporter": "otlp"})
+        names = (f"rightcall_exporter_{outcome}_log_records_total" for outcome in ("sent", "send_failed"))
+        return [telemetry.registry.get_sample_value(name, {"exporter": "otlp"}) for name in names]
 
     with OtlpSink([lambda _: partial.SerializeToString()]) as sink:
-        assert asyncio.run(run(sink.endpoint)) == 2
+        assert asyncio.run(run(sink.endpoint)) == [sent, 2 - sent]
 
 
 def test_the_reason_of_a_backend_is_short_and_printable() -> None:
