@@ -188,6 +188,23 @@ def test_whatever_stands_beside_the_authorities_a_renewed_certificate_is_used(fi
 
 
 @pytest.mark.parametrize("kind", list(SENDERS))
+def test_an_authority_that_is_taken_out_of_its_file_lets_nobody_in_any_more(kind: str, files: Files) -> None:
+    async def run() -> None:
+        part = receiver(kind, RecordingIntake(), tls=files.server(mutual=True))
+        await part.start()
+        assert await SENDERS[kind](part.port, files.client("ours", "client"), None)
+        UNTRUSTED.cert_pem.write_to_path(files.folder / "ours.pem")
+        OURS.cert_pem.write_to_path(files.folder / "server-authority.pem")
+        async with asyncio.timeout(PATIENCE):
+            while not await SENDERS[kind](part.port, files.client("server-authority", "untrusted-peer"), None):
+                pass
+        assert not await SENDERS[kind](part.port, files.client("server-authority", "client"), None)
+        await part.shutdown()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("kind", list(SENDERS))
 def test_a_bad_certificate_stops_the_start_with_a_sentence(kind: str, files: Files) -> None:
     (files.folder / "server.pem").write_text("spoilt")
     with pytest.raises(ConfigError, match=r"server.pem and .* are no certificate and key in PEM without a passphrase"):

@@ -66,13 +66,11 @@ class Acceptor:
     ) -> None:
         self._listener, self._factory, self._on_failure = listener, factory, on_failure
         self._established, self._max_connections = established, max_connections
-        self._options: dict[str, Any] = {}
+        self.tls = tls
+        """For the connections to come; it may be replaced, but not by None."""
+        self._timeouts: dict[str, Any] = {}
         if tls is not None:
-            self._options = {
-                "ssl": tls,
-                "ssl_handshake_timeout": handshake_timeout,
-                "ssl_shutdown_timeout": handshake_timeout,
-            }
+            self._timeouts = {"ssl_handshake_timeout": handshake_timeout, "ssl_shutdown_timeout": handshake_timeout}
         self._handshakes: dict[asyncio.Task[Any], socket.socket] = {}
         self._next_log = 0.0
         self._accepting = asyncio.create_task(self._accept_forever())
@@ -96,7 +94,7 @@ class Acceptor:
                     await asyncio.sleep(ACCEPT_PAUSE)
                 continue
             if len(self._established) + len(self._handshakes) < self._max_connections:
-                accepted = loop.connect_accepted_socket(self._factory, connection, **self._options)
+                accepted = loop.connect_accepted_socket(self._factory, connection, ssl=self.tls, **self._timeouts)
                 task = asyncio.create_task(accepted)
                 self._handshakes[task] = connection
                 task.add_done_callback(self._handed_over)

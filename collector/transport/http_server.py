@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import socket
-import ssl
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
@@ -20,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from collector.config.receivers import ServerTlsConfig
 from collector.errors import ConfigError
 from collector.transport.accepting import Acceptor, bind
-from collector.transport.credentials import WatchedFiles, load_files, server_context
+from collector.transport.credentials import WatchedFiles, server_context
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -183,8 +182,8 @@ class HttpServer(ABC):
         )  # fmt: skip
         self._serving = asyncio.create_task(server.serve())
         await server.ready.wait()
-        if self._tls is not None and context is not None:
-            self._reloading = asyncio.create_task(_reload(context, self._tls))
+        if self._tls is not None:
+            self._reloading = asyncio.create_task(_reload(self._acceptor, self._tls))
 
     async def shutdown(self) -> None:
         """Stop accepting and wait for running requests."""
@@ -209,16 +208,16 @@ class HttpServer(ABC):
         await self.handle(scope, receive, send)
 
 
-async def _reload(context: ssl.SSLContext, tls: ServerTlsConfig) -> None:
-    """Use replaced certificate files for new connections. A new ``client_ca_file`` is trusted in addition to the old one."""
+async def _reload(acceptor: Acceptor, tls: ServerTlsConfig) -> None:
+    """Use replaced certificate files for new connections."""
     files = WatchedFiles([tls.cert_file, tls.key_file, tls.client_ca_file], tls.reload_interval, time.monotonic)
     while True:
         # An interval of 0 must not become a loop without a pause.
         await asyncio.sleep(max(tls.reload_interval, 0.05))
         if files.changed():
             try:
-                server_context(tls)  # raises before an invalid pair replaces the valid one
-                load_files(context, tls)
+                # A new context, since one cannot be told to trust an authority no more, and resumes sessions unasked.
+                acceptor.tls = server_context(tls)
             except ConfigError as error:
                 _log.error("the new certificate cannot be used, keeping the old one: %s", error)
 
