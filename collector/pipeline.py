@@ -145,9 +145,8 @@ class Pipeline:
         # Without a queue the runs are for whoever reads them from the verdicts, with all that a judge would be told.
         judged = rules.set.has_judges() and (self._judge_queue is None or self._judge_queue.has_judge)
         reads_content = judged or rules.set.reads_definitions
-        route, intent = tuple(self._context.route), tuple(self._context.intent)
+        route, intent, skew_ns = tuple(self._context.route), tuple(self._context.intent), self._context.skew_ns
         user_input = self._user_input or judged or bool(rules.set.intents)
-        skew_ns = self._context.skew_ns
         settings = ContextSettings(
             route, intent, skew_ns, user_input=user_input, content=reads_content, dimensions=self._dimensions,
             needs_intent=rules.set.reads_intents,
@@ -341,6 +340,7 @@ class Pipeline:
 
     def ready(self) -> None:
         """Note that from now on spans arrive as they are made: runs and conversations may have begun unseen before."""
+        self.gaps.passed()  # what is open now was so before the process stopped
         self._requests.ready(self._assembler.ready(self._clock.wall_ns, self._clock.now()))
         if self._journal is not None:
             self._journal.record_receiving(self._clock.wall_ns)

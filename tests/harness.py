@@ -135,6 +135,7 @@ class Life(Driver):
             config, rules, self.telemetry, self.queue, self.clock, spool=self.spool, judge_queue=judge_queue
         )
         self.pipeline.listens()
+        self.clock.seconds += 0.001  # to recover takes time
         recover(self.pipeline)
         self.resumed = self.pipeline.open_traces
 

@@ -5,8 +5,9 @@ Nothing tells of which traces that was, so each run that was under way then may 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, Protocol
+
+from collector.clock import Clock
 
 OUTLASTED: Final = 5_000_000_000
 """ns: exporters of SDKs outlast a shorter gap; that for Python tries again after 1, 3 and 7 s, each give or take a fifth."""
@@ -30,13 +31,15 @@ class Record(Protocol):
 
 
 class Gaps:
-    """Falsy if there are none. ``wall_ns`` is wall time in ns.
+    """Falsy if there are none. ``clock`` is the one that says when traces open.
 
-    A run that ended more than ``horizon`` seconds ago is a recording that is replayed: nothing of it was sent in a gap.
+    A run that ended more than ``horizon`` seconds ago is a recording that is replayed: nothing of it was sent in a gap. Unless
+    its trace was open by the end of one, which then lasted that long.
     """
 
-    def __init__(self, wall_ns: Callable[[], int], horizon: float, record: Record | None = None) -> None:
-        self.wall_ns, self._horizon_ns, self._record = wall_ns, int(horizon * 1e9), record
+    def __init__(self, clock: Clock, horizon: float, record: Record | None = None) -> None:
+        self.wall_ns, self._now, self._horizon_ns, self._record = clock.wall_ns, clock.now, int(horizon * 1e9), record
+        self._passed = float("-inf")
         self._gaps = list[tuple[int, int]]()  # when they began and ended; none is less than `OUTLASTED` after another
         self._written = dict[int, int]()  # when those that were recorded had ended by then, by when they began
 
@@ -58,7 +61,12 @@ class Gaps:
         for at in [at for at in joined if at != begun_ns] + [gap[0] for gap in kept[:-_MAX_GAPS]]:
             self._forget(at)
         if _is_long((begun_ns, ended_ns)):
+            self.passed()
             self._write(begun_ns, ended_ns)
+
+    def passed(self) -> None:
+        """Note that the traces which are open by now were so before the latest ended."""
+        self._passed = self._now()
 
     def restore(self, begun_ns: int, ended_ns: int, row: int) -> None:
         """Note a gap that was recorded before a restart."""
@@ -67,9 +75,9 @@ class Gaps:
         self._written[begun_ns] = max(ended_ns, self._written.get(begun_ns, 0))
         self.add(begun_ns, ended_ns)
 
-    def may_hold(self, start_ns: int, end_ns: int) -> bool:
-        """Whether spans of a run may have been sent in one."""
-        if end_ns < self.wall_ns() - self._horizon_ns:
+    def may_hold(self, start_ns: int, end_ns: int, opened: float) -> bool:
+        """Whether spans of a run may have been sent in one; ``opened`` is when its trace was."""
+        if opened > self._passed and end_ns < self.wall_ns() - self._horizon_ns:
             return False
         until_ns = end_ns + _ON_THE_WAY
         return any(_is_long(gap) and start_ns < gap[1] and gap[0] < until_ns for gap in self._gaps)

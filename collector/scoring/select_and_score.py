@@ -157,7 +157,7 @@ class Scoring:
         self._score_once(scored, trace, WHOLE_TRACE, joined, "trace", release)
 
     def _may_be_in_gap(self, trace: Trace, anchor: bytes) -> bool:
-        return self.gaps is not None and bool(self.gaps) and self.gaps.may_hold(*trace.times_of(anchor))
+        return self.gaps is not None and bool(self.gaps) and self.gaps.may_hold(*trace.times_of(anchor), trace.opened)
 
     def _note_scored_wholes(self, scored: Scored, trace: Trace, runs: Sequence[Run]) -> None:
         unscored = [verdict for verdict in scored.verdicts if verdict.unscored_reason == "no_rule"]

@@ -59,5 +59,5 @@ class GapRows(_Rows):
 
 def unreceived(spool: Spool | None, clock: Clock, horizon: float) -> tuple[RefusedTraces, Gaps]:
     """Returns what is to be known of what is not received, stored where there is a spool; ``horizon`` as of `Gaps`."""
-    gaps = Gaps(clock.wall_ns, horizon, None if spool is None else GapRows(spool))
+    gaps = Gaps(clock, horizon, None if spool is None else GapRows(spool))
     return RefusedTraces(clock, gaps, record=None if spool is None else RefusedRows(spool)), gaps

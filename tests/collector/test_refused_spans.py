@@ -405,6 +405,19 @@ def test_a_run_in_progress_may_lack_spans_sent_while_the_process_was_down_for_lo
         assert said(life) == expected
 
 
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("down", [60, 3600])
+def test_a_run_that_was_open_as_the_process_went_down_is_no_recording_however_long_that_takes(
+    tmp_path: Path, down: float, killed: bool
+) -> None:
+    with contextlib.closing(Life(tmp_path, WEATHER_RULES, confirm=CONFIRM)) as life:
+        life.pipeline.ready()
+        life.wait(2)
+        life.send(*run_at(READY + 1, 0.5))
+        stop(life, down, killed=killed)
+        assert said(life) == DOUBTED
+
+
 @pytest.mark.parametrize(
     ("begins", "lasting", "expected"),
     [

@@ -9,6 +9,7 @@ import pytest
 
 from collector.assembly.conversations import Added, Conversation, ConversationKey, ConversationRun, Conversations
 from collector.assembly.gaps import Gaps
+from collector.clock import Clock
 from collector.config.model import ConversationsConfig
 
 KEY = ConversationKey(None, "shop", "c-1")
@@ -29,7 +30,7 @@ def key(number: int) -> ConversationKey:
 
 def conversations(max_bytes: int = 64 << 20, **config: Any) -> Conversations:
     settings = ConversationsConfig.model_validate({"idle_timeout": 10, "max_duration": 60, **config})
-    return Conversations(settings, max_bytes, Gaps(lambda: 0, 60.0))
+    return Conversations(settings, max_bytes, Gaps(Clock(wall_ns=lambda: 0), 60.0))
 
 
 def close_due(table: Conversations, now: float) -> list[tuple[Conversation, str]]:
@@ -188,7 +189,9 @@ def test_one_may_have_begun_before_runs_were_collected(begins: list[float], expe
 def test_one_may_go_on_that_was_evicted_and_forgotten_a_while_ago() -> None:
     now = 0.0
     table = Conversations(
-        ConversationsConfig(idle_timeout=10, max_open=1, remember=0), 1 << 20, Gaps(lambda: int(now * 1e9), 60.0)
+        ConversationsConfig(idle_timeout=10, max_open=1, remember=0),
+        1 << 20,
+        Gaps(Clock(wall_ns=lambda: int(now * 1e9)), 60.0),
     )
     table.collected_from = 0
     lacking = []

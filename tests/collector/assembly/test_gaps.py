@@ -7,10 +7,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from collector.assembly.gaps import Gaps
+from collector.clock import Clock
 
 SECOND = 1_000_000_000
 NOW = 1_700_000_000 * SECOND
 HORIZON = 600
+AFTER = float("inf")
+"""When a trace opened that did so after all gaps."""
 
 
 class Rows:
@@ -33,7 +36,7 @@ class Rows:
 
 
 def gaps(rows: Rows | None = None) -> Gaps:
-    return Gaps(lambda: NOW, HORIZON, rows)
+    return Gaps(Clock(wall_ns=lambda: NOW), HORIZON, rows)
 
 
 def at(seconds: float) -> int:
@@ -56,14 +59,21 @@ def at(seconds: float) -> int:
 def test_a_run_may_have_been_under_way_in_one(start: float, end: float, expected: bool) -> None:
     known = gaps()
     known.add(at(-30), at(-20))
-    assert known.may_hold(at(start), at(end)) is expected
+    assert known.may_hold(at(start), at(end), AFTER) is expected
+
+
+@pytest.mark.parametrize(("opened", "expected"), [(10.0, True), (10.1, False)])
+def test_what_was_open_when_a_long_one_ended_is_no_recording(opened: float, expected: bool) -> None:
+    known = Gaps(Clock(now=lambda: 10.0, wall_ns=lambda: NOW), HORIZON)
+    known.add(at(-900), at(-1))
+    assert known.may_hold(at(-910), at(-901), opened) is expected
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(5, False), (5.1, True)])
 def test_senders_outlast_a_short_one(seconds: float, expected: bool) -> None:
     known = gaps()
     known.add(at(-20), at(seconds - 20))
-    assert known.may_hold(at(-30), at(0)) is expected
+    assert known.may_hold(at(-30), at(0), AFTER) is expected
     assert known.latest_ns == (at(seconds - 20) if expected else 0)
 
 
@@ -72,7 +82,7 @@ def test_senders_do_not_get_through_in_a_short_pause_between_two(pause: float, e
     known = gaps()
     known.add(at(-20), at(-17))
     known.add(at(pause - 17), at(pause - 14))
-    assert known.may_hold(at(-30), at(0)) is expected
+    assert known.may_hold(at(-30), at(0), AFTER) is expected
 
 
 def test_one_that_grows_is_written_now_and_then() -> None:
@@ -99,8 +109,8 @@ def test_those_longest_ago_are_forgotten() -> None:
     for number in range(150):
         known.add(at(20 * number), at(20 * number + 10))
     assert list(rows.gaps) == [at(20 * number) for number in range(50, 150)]
-    assert not known.may_hold(at(0), at(990))
-    assert known.may_hold(at(0), at(1000))
+    assert not known.may_hold(at(0), at(990), AFTER)
+    assert known.may_hold(at(0), at(1000), AFTER)
 
 
 @example([(0, 0), (-6, 0), (-7, 2)]).via("a short one that is known first and joins one that was before it")
@@ -113,6 +123,6 @@ def test_the_latest_may_become_known_before_those_that_a_restart_brings_back(per
         known = gaps(rows)
         for begun, lasting in order:
             known.add(at(begun), at(begun + lasting))
-        found.append((rows.gaps, [known.may_hold(at(second), at(second)) for second in seconds]))
+        found.append((rows.gaps, [known.may_hold(at(second), at(second), AFTER) for second in seconds]))
     assert found[0][1] == found[1][1]
     assert found[0][0].keys() == found[1][0].keys()

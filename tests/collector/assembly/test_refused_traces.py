@@ -16,7 +16,7 @@ A, B, C, D = (bytes([number]) * 16 for number in range(4))
 
 
 def known_by(clock: ManualClock, max_traces: int = 50) -> RefusedTraces:
-    return RefusedTraces(clock, Gaps(clock.wall_ns, 3600.0), max_traces)
+    return RefusedTraces(clock, Gaps(clock, 3600.0), max_traces)
 
 
 def test_a_trace_is_known_until_all_its_requests_are_accepted() -> None:
@@ -84,16 +84,16 @@ def test_what_is_not_known_beyond_the_limit_is_a_gap_that_ends_when_it_was_refus
     traces: set[bytes], is_gap: bool
 ) -> None:
     clock = ManualClock()
-    gaps = Gaps(clock.wall_ns, 3600.0)
+    gaps = Gaps(clock, 3600.0)
     refused = RefusedTraces(clock, gaps, 3)
     refused.add(b"1", {A, B})
     begun_ns = clock.wall_ns()
     clock.seconds += 60
     refused.add(b"2", traces)
     at_ns = begun_ns if len(traces) == 3 else clock.wall_ns()
-    assert gaps.may_hold(at_ns - 1, at_ns) is is_gap
-    assert not gaps.may_hold(at_ns, at_ns + 1)
-    assert not gaps.may_hold(at_ns - 60 * 10**9, at_ns - 16 * 10**9)
+    assert gaps.may_hold(at_ns - 1, at_ns, clock.seconds) is is_gap
+    assert not gaps.may_hold(at_ns, at_ns + 1, clock.seconds)
+    assert not gaps.may_hold(at_ns - 60 * 10**9, at_ns - 16 * 10**9, clock.seconds)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sets(st.sampled_from([A, B, C, D, b"", b"x" * 99]))), max_size=60))

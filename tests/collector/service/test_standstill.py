@@ -37,7 +37,7 @@ def test_a_run_that_was_under_way_while_the_process_was_stopped_is_in_doubt() ->
 def test_the_time_for_which_the_machine_was_suspended_counts_though_the_monotonic_clock_stood_still() -> None:
     seconds = 100.0
     clock = Clock(now=lambda: 100.0, wall_ns=lambda: data.EPOCH_NS + int(seconds * 1e9), since_boot=lambda: seconds)
-    gaps = Gaps(clock.wall_ns, horizon=3600.0)
+    gaps = Gaps(clock, horizon=3600.0)
     standstill = Standstill(gaps, clock)
     seconds += 60.0
     assert standstill.check()

@@ -14,7 +14,7 @@ from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversation, ConversationKey, ConversationRun, Conversations
 from collector.assembly.gaps import Gaps
 from collector.assembly.refused_traces import RefusedTraces
-from collector.clock import SYSTEM_CLOCK
+from collector.clock import SYSTEM_CLOCK, Clock
 from collector.config.model import ConversationsConfig, TracesConfig
 from collector.otlp.decode import Decoder
 from collector.scoring.conversations import restore, write
@@ -50,7 +50,7 @@ class Journaled:
     def _start(self, now: float) -> None:
         self.file = SpoolFile(self._folder, fsync=False)
         self._spool = Spool(self.file, 1 << 30, Telemetry())
-        assembler, gaps = Assembler(TracesConfig()), Gaps(lambda: 0, 60.0)
+        assembler, gaps = Assembler(TracesConfig()), Gaps(Clock(wall_ns=lambda: 0), 60.0)
         self.table = Conversations(self._config, 64 << 20, gaps)
         self._journal = Journal(self._spool, assembler.is_open, 30.0)
         decoder = Decoder(frozenset(), (), dialects.SCOPES)

@@ -13,7 +13,7 @@ from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversations
 from collector.assembly.gaps import Gaps
 from collector.assembly.refused_traces import RefusedTraces
-from collector.clock import SYSTEM_CLOCK
+from collector.clock import SYSTEM_CLOCK, Clock
 from collector.config.model import ConversationsConfig, TracesConfig
 from collector.otlp.decode import Decoder
 from collector.storage.journal import Journal
@@ -136,7 +136,7 @@ class Restored:
     def run(self, read_span: Callable[[Any], Any] = dialects.read_span) -> list[bool]:
         journal = Journal(self._spool, self.assembler.is_open, 30.0)
         decoder = Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES)
-        gaps = Gaps(lambda: 0, 60.0)
+        gaps = Gaps(Clock(wall_ns=lambda: 0), 60.0)
         conversations = Conversations(ConversationsConfig(), 1 << 20, gaps)
         filled = journal, self.assembler, conversations, RefusedTraces(SYSTEM_CLOCK, gaps), gaps
         recovery = Recovery(*filled, decoder, read_span, lambda *_: b"", self.forwarded.append, lambda: 0.0)
