@@ -1,7 +1,7 @@
 """The budget of requests and tokens per minute and per UTC day, kept exactly: reserved before a request, settled after it.
 
-Minutes and days are those of the wall clock; a clock that is set back opens no new one. Each process has its own budget,
-which starts full.
+Minutes and days are those of the wall clock; a clock that is set back opens no new one, and by what it shows then the next
+begins. Each process has its own budget, which starts full.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ class _Window:
         number = int(now // self.seconds)
         if number > self.number:
             self.number, self.requests, self.tokens = number, 0, 0
+        elif number < self.number - 1:
+            # Else a clock that was years ahead for a moment would open none for years. By one it may go back and forth.
+            self.number = number
 
     def has_room(self, tokens: int) -> bool:
         return self.requests < self.max_requests and self.tokens + tokens <= self.max_tokens

@@ -61,7 +61,15 @@ def test_a_request_is_settled_in_the_window_it_was_sent_in() -> None:
 def test_a_clock_set_back_opens_no_new_window() -> None:
     requests = budget(requests_per_minute=1)
     assert requests.reserve(1, 120.0) is not None
-    assert requests.reserve(1, 0.0) is None
+    assert [requests.reserve(1, now) for now in (119.0, 120.0, 119.0, 0.0, 59.9)] == [None] * 5
+
+
+def test_a_clock_that_was_far_ahead_opens_the_next_window_in_time() -> None:
+    requests = budget(requests_per_minute=1, requests_per_day=2)
+    assert requests.reserve(1, 1000 * DAY) is not None
+    assert [requests.reserve(1, now) is not None for now in (0.0, 59.9, 60.0, DAY - 1, DAY)] == [
+        False, False, True, False, True
+    ]  # fmt: skip
 
 
 @given(
