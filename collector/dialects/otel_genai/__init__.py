@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from collector.dialects.otel_genai import aws, cloudflare, microsoft, model_request, quarkus, tool_call
+from collector.dialects.otel_genai import aws, cloudflare, crewai, microsoft, model_request, quarkus, tool_call
 from collector.dialects.otel_genai.log_events import read_log
 from collector.dialects.otel_genai.model_request import read_model, read_steps
 from collector.dialects.otel_genai.span_events import event_value
@@ -86,6 +86,8 @@ def read_span(span: Span) -> GenAISpan | None:
     genai_span = reader(span)
     if cloudflare.OPERATION in span.attributes:
         return cloudflare.read_beyond(genai_span, span)
+    if crewai.EVENT in span.attributes:
+        return crewai.read_beyond(genai_span, span)
     return aws.read_beyond(genai_span, span) if span.scope.name in aws.SCOPES else genai_span
 
 
@@ -242,7 +244,8 @@ DIALECT: Final[Dialect] = Dialect(
     read_span=read_span,
     markers=(b"gen_ai", quarkus.AI_SERVICE.encode()),
     attributes=frozenset({
-        *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, *cloudflare.ATTRIBUTES, *_CONVERSATION_IDS,
+        *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, *cloudflare.ATTRIBUTES, *crewai.ATTRIBUTES,
+        *_CONVERSATION_IDS,
         semconv.AGENT_NAME, semconv.WORKFLOW_NAME, _NODE, _ITERATIONS, _FINISH, aws.STREAM, tool_call.STRANDS_START,
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
     }),
