@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from collector.payloads.refusals import find_refusal
+from collector.payloads.refusals import Refusal, find_refusal
 from collector.payloads.tool_results import TAIL, ToolResult, tool_result
 from collector.payloads.values import parse_any
 
@@ -27,16 +27,19 @@ _FAILED_MESSAGE: Final = re.compile(r" tool_call_id='[^'\s]{1,256}' status='erro
 _OF_CREWAI: Final = re.compile(
     r"\s*(?:I encountered an error while trying to use the tool\.|Error executing tool\."
     r"|I tried reusing the same input, I must stop using this action input\b|I encountered an error: Action '"
-    r"|Error: the Action Input is not a valid key, value dictionary\.)"
+    r"|Error: the Action Input is not a valid key, value dictionary\.|Tool not found\s*\Z)"
 )
 """How the words begin that CrewAI has in place of a result: the tool failed, or was not called."""
+_NO_TOOL: Final = "Tool not found"
+"""All that CrewAI (1.15) says of a call of a tool that the agent does not have, where calls are functions."""
 
 
 def failure_of_crewai(result: object) -> ToolResult | None:
     """Returns what CrewAI says of a call that failed or was not made; None for what a tool returned."""
     if type(result) is not str or _OF_CREWAI.match(result) is None:
         return None
-    return ToolResult(None, True, find_refusal(result.strip()))
+    words = result.strip()
+    return ToolResult(None, True, Refusal() if words == _NO_TOOL else find_refusal(words))
 
 
 def is_in_place_of_result(result: object) -> bool:

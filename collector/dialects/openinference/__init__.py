@@ -40,6 +40,8 @@ _CREW: Final = "crew_key"
 _CREW_TASKS: Final = "crew_tasks"
 _CREW_MESSAGES: Final = ('"tool_calls": [{', ACTION_INPUT)
 """In the output of a task of CrewAI, which holds the conversation of the agent with its model: calls, or such in words."""
+_ROLE: Final = "graph.node.id"
+"""The role of an agent of CrewAI. The name of its span has its task behind it where CrewAI's events are listened to."""
 _KICKOFF: Final = ".kickoff"
 """Ends the name of the span of an agent of CrewAI without a crew, whose output holds the conversation as well."""
 _RESUMED: Final = re.compile(r"\.a?continue_run$")
@@ -127,6 +129,8 @@ def _read_agent(span: Span) -> GenAISpan:
         agno.note_pause(genai_span, span)
     if genai_span.agent != span.name and type(metadata := span.attributes.get(METADATA)) is str and _NODE in metadata:
         genai_span.note(identity="node")  # called an agent for its name
+    if genai_span.name is None and span.scope.name.startswith(tool_call.CREWAI):
+        genai_span.name = name_of(span.attributes.get(_ROLE))
     if genai_span.name is None:
         bracketed = _BRACKETED.match(span.name)
         genai_span.name = name_of(bracketed[1] if bracketed else METHOD.sub("", span.name))
@@ -187,7 +191,7 @@ DIALECT: Final[Dialect] = Dialect(
     read_span=read_span,
     markers=(semconv.OPENINFERENCE_KIND.encode(),),
     attributes=frozenset({
-        *tool_call.ATTRIBUTES, _AGENT_NAME, semconv.INPUT_VALUE, semconv.OUTPUT_VALUE, METADATA, _CREW, _CREW_TASKS,
+        *tool_call.ATTRIBUTES, _AGENT_NAME, semconv.INPUT_VALUE, semconv.OUTPUT_VALUE, METADATA, _CREW, _CREW_TASKS, _ROLE,
         _EVENT, _EVENT_PATH, semconv.AGENT_NAME, semconv.SESSION_ID, semconv.ERROR_TYPE,
     }),
     prefixes=model_request.PREFIXES,

@@ -55,7 +55,8 @@ _UNPARSED: Final = re.compile(r"Error: [^\n]{1,200}: line \d{1,9} column \d{1,9}
 _PIPECAT: Final = "openinference.instrumentation.pipecat"
 """It ends all spans well. A handler has no other way to tell a failure than its result (Pipecat 1.x)."""
 CREWAI: Final = "openinference.instrumentation.crewai"
-"""It ends the spans of tools well, also of one that failed (CrewAI 0.2xx) or could not reach the coworker that it names."""
+"""It ends the spans of tools well, also of one that failed (CrewAI 0.2xx) or could not reach the coworker that it names.
+Where it listens to CrewAI's events (1.1, `use_event_listener`) its scope has more behind this."""
 _TYPE: Final = "gen_ai.tool.type"
 _TO_COWORKER: Final = ("Delegate work to coworker", "Ask question to coworker")
 """Tools of CrewAI inside which another agent works, without a span of its own (1.1)."""
@@ -180,7 +181,7 @@ def _read_refusal(genai_span: GenAISpan, output: object) -> None:
         genai_span.note(outcome="told")
     elif (flagged := flagged_failure(output)) is not None:
         genai_span.status, genai_span.refusal = "error", flagged.refusal or genai_span.refusal
-    elif genai_span.scope == CREWAI and (failed := failure_of_crewai(output)) is not None:
+    elif genai_span.scope.startswith(CREWAI) and (failed := failure_of_crewai(output)) is not None:
         genai_span.status, genai_span.refusal = "error", failed.refusal
     # AutoGen's span of a tool that does not exist ends well. Only of a refusal that names the tool: the output is the tool's.
     name = genai_span.name

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from collector.model.span import Span
-from tests.builders import called, doubts, run_of, span_of_kind, steps
+from tests.builders import called, doubts, run_of, span, span_of_kind, steps
 
 kind = partial(span_of_kind, "openinference.span.kind", scope="openinference.instrumentation.crewai", status=1)
 
@@ -67,3 +67,11 @@ def test_a_coworker_that_an_agent_asks_may_have_made_the_calls_inside() -> None:
     ]
     run = run_of(kind("AGENT", "shop._execute_core", 1, lasting=100, attributes={"crew_key": "k"}), *calls)
     assert (called(run), doubts(run)) == (["Delegate work to coworker", "pay", "get"], ["uncertain_owner"])
+
+
+def test_where_events_are_listened_to_an_agent_has_its_role_as_its_name() -> None:
+    """The span is named after the role and the task (1.1)."""
+    scope = "openinference.instrumentation.crewai._event_listener"
+    attributes = {"openinference.span.kind": "AGENT", "graph.node.id": "helper", "agent.goal": "help"}
+    run = run_of(span("helper.do it.execute", 1, lasting=100, attributes=attributes, scope=scope))
+    assert run.agent == "helper"

@@ -1546,13 +1546,16 @@ def test_nothing_tells_what_a_coworker_called_in_words(tool: str, said: str, *, 
         ),
         ("I encountered an error of 0.2 mm", "ok"),
         ("I tried reusing the same input, I must stop using this action input. I'll try something else.", "not made"),
+        ("Tool not found", "not made"),
+        ("Tool not found in the shop", "ok"),
     ],
 )
-def test_crewai_tells_of_a_failure_in_place_of_a_result(output: str, expected: str) -> None:
+@pytest.mark.parametrize("listens", [False, True])
+def test_crewai_tells_of_a_failure_in_place_of_a_result(output: str, expected: str, listens: bool) -> None:
     """CrewAI 0.203 under the instrumentation's 0.1.17, and 1.15 under its 1.1.21: the span ends well. So does that of a call
-    with the arguments of the one before, which is not made."""
+    with the arguments of the one before, which is not made, and of a tool that the agent does not have."""
     attributes = {"tool.name": "pay", "input.value": '{"amount": 9.5}', "output.value": output}
-    scope = "openinference.instrumentation.crewai"
+    scope = "openinference.instrumentation.crewai" + ("._event_listener" if listens else "")
     call = oi("TOOL", "pay._use", 2, 1, 10, attributes=attributes, scope=scope, status=1)
     run = run_of(oi("AGENT", "travel._execute_core", 1, lasting=100), call)
     assert [c.status if c.executed else "not made" for c in run.trajectory.calls] == [expected]
