@@ -52,10 +52,12 @@ _ENDS_RUN: Final = ("exit_loop", "transfer_to_agent", "set_model_response")
 _RETURNS_AT_ONCE: Final = (LONG_RUNNING, "AgentTool")
 """Types of tools that run without a confirmation. After the first ADK waits, and after the second if it is told to."""
 _TYPE: Final = "gen_ai.tool.type"
-_LANGUAGE, _JAVASCRIPT, _JAVA, _GO = "telemetry.sdk.language", "nodejs", "java", "go"
+_LANGUAGE, _JAVASCRIPT, _JAVA = "telemetry.sdk.language", "nodejs", "java"
 """Of a process whose callbacks and plugins answer before the span of a call begins, in place of the tool, and whose requests
 last until the calls have ended that their answers asked for; of one that asks the model again while a call waits for a
-human, whose answer begins another run; and of one in which nothing but the end of a run tells that a call waits."""
+human, whose answer begins another run."""
+_WAIT_UNSAID: Final = ("go", "python")
+"""In which nothing but the end of a run tells that a call waits whose tool asked for a confirmation itself."""
 _TOLD_FAILURE: Final = "TOOL_ERROR"
 """The type of an error that the result tells: the tool's answer, or ADK's own refusal of arguments."""
 
@@ -113,16 +115,16 @@ def _read_tool(span: Span) -> GenAISpan:
         # What a tool raises ends the run, or a callback answers for it and the span is that of a success. Of a failure that the
         # tool answers itself, 2.13 records that there is an `error`, and not the status that ADK's documentation asks for.
         doubt_outcome(genai_span)
-    if get(_TYPE) == LONG_RUNNING or _may_wait_in_go(genai_span):
+    if get(_TYPE) == LONG_RUNNING or _may_wait_unsaid(genai_span):
         genai_span.note(extent="apart")
     return genai_span
 
 
-def _may_wait_in_go(call: GenAISpan) -> bool:
+def _may_wait_unsaid(call: GenAISpan) -> bool:
     """Whether it may wait if it ends the run: one that asks for a confirmation answers in words of its own, and of one that
     waits for its result nothing is said."""
-    is_in_go = call.resource.attributes.get(_LANGUAGE) == _GO
-    return is_in_go and call.status == "unset" and call.name not in _ENDS_RUN
+    is_unsaid = call.resource.attributes.get(_LANGUAGE) in _WAIT_UNSAID
+    return is_unsaid and call.status == "unset" and call.name not in _ENDS_RUN
 
 
 def _read_wait(call: GenAISpan, answer: object) -> None:

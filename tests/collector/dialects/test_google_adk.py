@@ -256,22 +256,25 @@ def test_in_java_a_run_that_asks_for_a_confirmation_asks_the_model_again() -> No
         ("transfer_to_agent", {}, []),
     ],
 )
-def test_in_go_a_run_that_ends_with_a_call_may_go_on_in_another_trace(
-    tool: str, result: dict[str, str] | None, expected: list[str]
+@pytest.mark.parametrize("language", ["go", "python"])
+def test_in_go_and_python_a_run_that_ends_with_a_call_may_go_on_in_another_trace(
+    tool: str, result: dict[str, str] | None, expected: list[str], language: str
 ) -> None:
-    """A tool that asks for a confirmation runs, answers what it likes, and ends the run (2.2)."""
-    go = Resource({"telemetry.sdk.language": "go"})
+    """A tool that asks for a confirmation runs, answers what it likes, and ends the run (Go 2.2, Python 2.13)."""
+    made_in = Resource({"telemetry.sdk.language": language})
     told = {} if result is None else {f"{ADK}.tool_response": json.dumps(result), "gen_ai.tool.call.id": "c1"}
     request = {"gen_ai.operation.name": "generate_content"}
     call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, f"{ADK}.tool_call_args": '{"order": 7}'}
     spans = [
-        adk("invoke_agent shop", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}, resource=go),
-        adk("generate_content m", 2, 1, 1, 5, attributes=request, resource=go),
-        adk(f"execute_tool {tool}", 3, 1, 10, attributes={**call, **told}, resource=go),
+        adk(
+            "invoke_agent shop", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}, resource=made_in
+        ),
+        adk("generate_content m", 2, 1, 1, 5, attributes=request, resource=made_in),
+        adk(f"execute_tool {tool}", 3, 1, 10, attributes={**call, **told}, resource=made_in),
     ]
     waits = run_of(*spans)
     assert (called(waits), doubts(waits)) == ([tool], expected)
-    went_on = run_of(*spans, adk("generate_content m", 4, 1, 30, 5, attributes=request, resource=go))
+    went_on = run_of(*spans, adk("generate_content m", 4, 1, 30, 5, attributes=request, resource=made_in))
     assert (called(went_on), doubts(went_on)) == ([tool], [])
 
 
