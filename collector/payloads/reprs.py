@@ -1,7 +1,8 @@
 """Parses reprs of message objects: `ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[ToolCallResult(...)])` of Haystack,
 a whole `{'messages': [ChatMessage(...` of its generators (2.x, where a callback among the inputs is no JSON),
 `ChatMessage(role=<MessageRole.TOOL: 'tool'>, blocks=[TextBlock(...)])` of LlamaIndex,
-`ResponseFunctionToolCall(arguments='{}', name='pay', ...)` and `ChatCompletion(choices=[...])` of OpenAI's SDK,
+`ResponseFunctionToolCall(arguments='{}', name='pay', ...)` `ChatCompletion(choices=[...])` and
+`ChatCompletionMessageToolCall(function=Function(arguments='{}', name='pay'), ...)` of OpenAI's SDK,
 `[TaskOutput(description='', messages=[...])]` of CrewAI.
 
 Bounded like all reprs (``values.parse_repr``), and never raises. Nothing is looked up, called or evaluated: a constructor
@@ -24,6 +25,7 @@ _OBJECTS: Final = (
     "[TaskOutput(",
     "ChatCompletion(",
     "ChatCompletionMessage(",
+    "ChatCompletionMessageToolCall(",
 )
 """How the repr of a message begins."""
 # A member of an enumeration, or an object without a repr of its own, outside of strings: these are matched first, and kept.

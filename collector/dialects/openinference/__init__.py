@@ -48,7 +48,7 @@ _RESUMED: Final = re.compile(r"\.a?continue_run$")
 """Ends the name of a run of Agno that goes on once a human has answered; its input is what the user said at first (3.x)."""
 # LlamaIndex, Haystack, DSPy: agents traced as chains under the name of their class, which is not the agent's.
 _AGENT_CHAIN: Final = re.compile(
-    r"(?:\bAgent|[a-z]Agent|AgentWorkflow|ReAct|CodeAct)\.(?:run|arun|run_async|forward|aforward)$"
+    r"(?:\bAgent|[a-z]Agent|AgentWorkflow|ReAct(?:V\d)?|CodeAct)\.(?:run|arun|run_async|forward|aforward)$"
 )
 # LlamaIndex before 0.12: each method of an agent's parts is an agent's, and is given the tools that it runs.
 _AGENT_STEP: Final = re.compile(r"^\w{0,64}Agent(?:Runner|Worker)\.(?!a?(?:stream_)?chat$)")

@@ -23,6 +23,7 @@ from collector.payloads import langchain
 from collector.payloads.flattened_attributes import flattened_calls, flattened_messages
 from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
 from collector.payloads.offered_tools import names_tool_to_call
+from collector.payloads.reprs import parse_message
 from collector.payloads.text_calls import NEXT_TOOL, asks_langroid, requests_action
 from collector.payloads.values import MAX_TEXT, find_text, name_of, parse_any
 
@@ -53,6 +54,8 @@ _CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")
 _DSPY: Final = "openinference.instrumentation.dspy"
 _CALLS_IN_FIELD: Final = re.compile(r"\[\[ ## \w{1,100} ## \]\]\n(\{\"tool_calls\": \[\{[^\n]*\})(?:\n|\Z)")
 """DSPy: a field of an answer whose type is `ToolCalls` (3.x)."""
+_CALLS_OF_CLIENT: Final = re.compile(r'"tool_calls": \[(?:\{|"ChatCompletionMessageToolCall\()')
+"""DSPy (3.4), where calls are functions to its client: all that is recorded of them, in reprs for chat completions."""
 _GOOGLE: Final = "openinference.instrumentation.google_genai"
 _WITHOUT_EMPTY: Final = (LANGCHAIN, _GOOGLE)
 """Scopes that leave out the arguments of a requested call if there are none."""
@@ -117,8 +120,9 @@ def read_model(span: Span) -> GenAISpan | None:
 
 
 def _read_words(genai_span: GenAISpan, span: Span, given: object, output: object) -> None:
-    """Reads what an answer asks for in words."""
-    if requests_action(output) or (type(output) is str and _CALLS_IN_TEXT.search(output) is not None):
+    """Reads what an answer asks for in words, or that it asks for calls which cannot be read."""
+    asks = _CALLS_OF_CLIENT if span.scope.name == _DSPY else _CALLS_IN_TEXT
+    if requests_action(output) or (type(output) is str and asks.search(output) is not None):
         genai_span.output, genai_span.finish = span.attributes.get(_TEXT), "tool_calls"
     elif asks_langroid(output, given):
         genai_span.finish = "tool_calls"
@@ -151,10 +155,24 @@ def _calls_elsewhere(span: Span, output: object) -> object:
         return output
     if span.scope.name == agno.SCOPE:
         return agno.calls_in_output(output)
-    if span.scope.name == _DSPY and type(text := span.attributes.get(_TEXT)) is str:
-        field = _CALLS_IN_FIELD.search(text, 0, MAX_TEXT)
-        return None if field is None else field[1]
+    if span.scope.name == _DSPY:
+        return _calls_of_dspy(span.attributes.get(_TEXT), output)
     return None
+
+
+def _calls_of_dspy(text: object, output: object) -> object:
+    """Returns the calls in a field of the text of an answer, or in what the client returned."""
+    field = None if type(text) is not str else _CALLS_IN_FIELD.search(text, 0, MAX_TEXT)
+    if field is not None:
+        return field[1]
+    if type(output) is not str or _CALLS_OF_CLIENT.search(output, 0, MAX_TEXT) is None:
+        return None
+    answers = parse_any(output)
+    lists = [one.get("tool_calls") for one in answers if isinstance(one, Mapping)] if isinstance(answers, list) else []
+    written = [one for calls in lists if isinstance(calls, list) for one in calls]
+    read = [parse_message(one) if type(one) is str else one for one in written]
+    calls = [call for call in read if isinstance(call, Mapping)]
+    return calls if calls and len(calls) == len(read) else None
 
 
 def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) -> str | list[dict[str, Any]] | None:

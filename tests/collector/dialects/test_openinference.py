@@ -1225,6 +1225,41 @@ def test_the_calls_in_a_field_of_dspys_answer(*, has_spans: bool) -> None:
     assert [call.status for call in calls] == (["ok", "error"] if has_spans else ["unset", "unset"])
 
 
+OF_CHAT = (
+    """ChatCompletionMessageToolCall(function=Function(arguments='{"city": "Paris"}', name='get_weather'), id='c1')"""
+)
+OF_RESPONSE = {"type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'}, "id": "c1"}
+
+
+@pytest.mark.parametrize("has_spans", [False, True])
+@pytest.mark.parametrize("written", [OF_CHAT, OF_RESPONSE])
+def test_the_calls_that_dspys_client_returned(written: object, *, has_spans: bool) -> None:
+    """DSPy 3.4 with native calls: of chat completions it records reprs. What `ToolCall.execute` runs leaves no span."""
+    scope = "openinference.instrumentation.dspy"
+    answer = {"output.value": json.dumps([{"text": None, "tool_calls": [written]}])}
+    spans = [
+        oi("CHAIN", "Predict.forward", 1, 0, 0, 90, status=1, scope=scope),
+        oi("LLM", "LM.__call__", 2, 1, 1, 5, attributes=answer, status=1, scope=scope),
+    ]
+    if has_spans:
+        given = {"input.value": '{"kwargs": {"city": "Paris"}}', "output.value": "sunny"}
+        spans.append(oi("TOOL", "get_weather.__call__", 3, 1, 10, 5, attributes=given, status=1, scope=scope))
+    run = run_of(*spans)
+    assert [(call.name, call.arguments) for call in run.trajectory.calls] == [("get_weather", {"city": "Paris"})]
+    assert ("unobserved_results" in doubts(run)) is not has_spans
+
+
+def test_a_call_that_dspys_client_returned_and_that_cannot_be_read() -> None:
+    """It was asked for all the same."""
+    attributes = {"output.value": json.dumps([{"text": None, "tool_calls": [OF_CHAT[:-30]]}])}
+    scope = "openinference.instrumentation.dspy"
+    run = run_of(
+        oi("CHAIN", "Predict.forward", 1, 0, 0, 90, status=1, scope=scope),
+        oi("LLM", "LM.__call__", 2, 1, 1, 5, attributes=attributes, status=1, scope=scope),
+    )
+    assert doubts(run) == ["unrecorded_calls"]
+
+
 AGNO = "openinference.instrumentation.agno"
 WEATHER: dict[str, Any] = {
     "id": "call_000000000006",
@@ -1434,6 +1469,18 @@ def test_arguments_that_dspy_did_not_pass_to_the_tool(given: str, message: str, 
     )  # fmt: skip
     run = run_of(oi("CHAIN", "ReAct.forward", 1, lasting=100), call)
     assert [(c.executed, c.status, doubts(run)) for c in run.trajectory.calls] == [(ran, "error", [])]
+
+
+@pytest.mark.parametrize("module", ["ReAct", "ReActV2", "CodeAct"])
+def test_an_agent_of_dspy_inside_a_tool_has_a_run_of_its_own(module: str) -> None:
+    asked = {"input.value": '{"kwargs": {"q": "weather"}}'}
+    runs = runs_of(
+        oi("CHAIN", "ReAct.forward", 1, lasting=100),
+        oi("TOOL", "expert.__call__", 2, 1, 10, 50, attributes=asked, status=1),
+        oi("CHAIN", f"{module}.forward", 3, 2, 11, 40),
+        oi("TOOL", "get_weather.__call__", 4, 3, 20, 5, attributes=asked, status=1),
+    )
+    assert [called(run) for run in runs] == [["expert"], ["get_weather"]]
 
 
 def test_a_tool_of_llama_index_that_waited_for_a_human_is_one_call() -> None:
