@@ -218,6 +218,9 @@ def take_asserted() -> list[Asserted]:
 
 
 def _as_asserted(verdict: Verdict) -> Asserted:
-    label = verdict.label or "no_rule"
-    reasons = verdict.difference().reasons if label == "fail" else verdict.doubts
-    return Asserted(label, verdict.rule or "", ", ".join(reasons) if label != "pass" else "")
+    label = verdict.label or verdict.unscored_reason or ""
+    # What is in doubt about a run that no rule matches is not why.
+    reasons = (
+        verdict.difference().reasons if label == "fail" else () if label in ("pass", "no_rule") else verdict.doubts
+    )
+    return Asserted(label, verdict.rule or "", ", ".join(reasons))

@@ -174,6 +174,28 @@ def test_a_run_that_no_rule_matches_is_no_pass_and_says_why(provider: TracerProv
         assert_run(runs[0], rules=rules)
 
 
+def test_the_summary_says_of_a_run_without_a_rule_only_that(provider: TracerProvider, rules: Path) -> None:
+    with record_runs(provider) as runs:
+        run_agent(agent="travel", provider=provider)  # type: ignore[operator]
+    assert runs[0].trajectory.doubts  # as nothing tells what it called
+    with pytest.raises(AssertionError, match="not scored: no_rule"):
+        assert_run(runs[0], rules=rules)
+    assert take_asserted() == [("no_rule", "", "")]
+
+
+def test_the_summary_says_of_a_run_whose_rule_is_unknown_what_is_missing(
+    provider: TracerProvider, tmp_path: Path
+) -> None:
+    (tmp_path / "rules.yaml").write_text("rules: [{name: chat, match: {route: /chat}, expect: {sequence: [lookup]}}]")
+    with record_runs(provider) as runs, provider.get_tracer("app").start_as_current_span("POST /chat"):
+        run_agent(LOOKUP, provider=provider)  # type: ignore[operator]
+        with pytest.raises(AssertionError, match="not scored: unknown_route"):
+            assert_run(runs[0], rules=tmp_path)
+    (asserted,) = take_asserted()
+    assert asserted.label == "unknown_route"
+    assert "unknown_route" in asserted.reasons
+
+
 def test_changed_rules_are_read_again_and_wrong_ones_refused(provider: TracerProvider, rules: Path) -> None:
     with record_runs(provider) as runs:
         run_agent(LOOKUP, REFUND, provider=provider)  # type: ignore[operator]
