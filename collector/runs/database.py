@@ -51,6 +51,8 @@ _PASSING: Final = (5, 6, 10, 13)  # SQLITE_BUSY, SQLITE_LOCKED, SQLITE_IOERR, SQ
 _PART: Final = 500  # rows deleted at once
 _MAX_SPANS: Final = 1 << 18  # bytes of the spans of a verdict that was revised
 _OF_RUN: Final = "SELECT id FROM runs WHERE trace = ? AND span = ? AND scope = ? AND shadow = ?"
+_OURS: Final = frozenset({"runs", "kinds"})
+"""Tables of a store of any version: a file without them is another program's, and is not to be begun anew."""
 RunKey = tuple[str, str, str, bool]
 """Trace, span, scope and shadow: what tells stored verdicts apart."""
 MAX_OF_TRACE: Final = 200
@@ -128,6 +130,9 @@ class RunsDatabase:
         )
         try:
             execute = connection.execute
+            tables = {name for (name,) in execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if tables and not tables >= _OURS:
+                raise sqlite3.DatabaseError("it is the database of another program")
             # WAL with NORMAL syncs only at checkpoints: a power failure may cost the last runs, and never the file.
             # That is enough here: nothing in it was acknowledged to a sender.
             execute("PRAGMA journal_mode = WAL")
@@ -141,8 +146,8 @@ class RunsDatabase:
             execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             (version,), (page,) = execute("PRAGMA user_version").fetchone(), execute("PRAGMA page_size").fetchone()
             if version != FORMAT:
-                # A new file has version 0 and no tables; whatever else it is, it is not ours to fill.
-                if execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
+                # A new file has version 0 and no tables.
+                if tables:
                     raise _NotOursError("it was written by another version")
                 connection.executescript(TABLES)
             # At the start, when nothing waits: a damaged page would otherwise show up in the middle of a request.

@@ -13,6 +13,7 @@ import pytest
 
 from collector.config.model import Config, RedactionConfig
 from collector.console.raw_spans import _spans
+from collector.errors import ConfigError
 from collector.otlp.lazy import span_id_of
 from collector.otlp.structure import Envelope
 from collector.results.redaction import Redaction
@@ -629,6 +630,16 @@ def test_a_damaged_store_is_begun_anew(tmp_path: Path, damage: str) -> None:
         connection.close()
     found = stored(verdicts(1), lambda store: len(page_of(store.database, Filter()).runs), **config)
     assert found == 1
+
+
+def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / NAME)
+    connection.execute("CREATE TABLE runs (id TEXT)")
+    connection.close()
+    before = (tmp_path / NAME).read_bytes()
+    with pytest.raises(ConfigError, match="another program; name another folder"):
+        RunsDatabase(tmp_path, 1 << 20).open()
+    assert (tmp_path / NAME).read_bytes() == before
 
 
 def test_a_store_that_another_process_holds_is_not_begun_anew_but_opened_later(tmp_path: Path) -> None:
