@@ -23,7 +23,7 @@ from collector.model.from_span import (
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.offered_tools import definitions_behind
-from collector.payloads.pauses import LONG_RUNNING, waits_for_confirmation
+from collector.payloads.pauses import ENDS_RUN_OF_ADK, LONG_RUNNING, waits_for_confirmation
 from collector.payloads.refusals import Refusal, may_be_blocked
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import known_name_of, name_of, parse_any
@@ -47,8 +47,6 @@ _TOOLS: Final = re.compile(r'"tools": ?(?=\[\{"function(?:_d|D)eclarations": ?\[
 _EMPTY: Final = ("{}", '""', "")
 _MISFIT: Final = re.compile(r'validating root: validating /properties/([\w-]{1,100}): type: (.{0,400}?) has type "')
 """What has a value that does not fit a schema in Go: arguments, or what the tool returned. Which lacks one tells nothing."""
-_ENDS_RUN: Final = ("exit_loop", "transfer_to_agent", "set_model_response")
-"""ADK's own functions, after which it may not ask the model again."""
 _RETURNS_AT_ONCE: Final = (LONG_RUNNING, "AgentTool")
 """Types of tools that run without a confirmation. After the first ADK waits, and after the second if it is told to."""
 _TYPE: Final = "gen_ai.tool.type"
@@ -109,7 +107,7 @@ def _read_tool(span: Span) -> GenAISpan:
     if genai_span.refusal is None and may_be_blocked(answer):
         genai_span.refusal = Refusal(is_sure=False)
     is_silent = genai_span.arguments is None and answer in (None, *_EMPTY) and genai_span.status != "error"
-    if is_silent and genai_span.name not in _ENDS_RUN:
+    if is_silent and genai_span.name not in ENDS_RUN_OF_ADK:
         # Nothing says that it waits for a human's confirmation, but that the model is not asked again.
         genai_span.is_pending = get(_TYPE) not in _RETURNS_AT_ONCE
         # What a tool raises ends the run, or a callback answers for it and the span is that of a success. Of a failure that the
@@ -124,7 +122,7 @@ def _may_wait_unsaid(call: GenAISpan) -> bool:
     """Whether it may wait if it ends the run: one that asks for a confirmation answers in words of its own, and of one that
     waits for its result nothing is said."""
     is_unsaid = call.resource.attributes.get(_LANGUAGE) in _WAIT_UNSAID
-    return is_unsaid and call.status == "unset" and call.name not in _ENDS_RUN
+    return is_unsaid and call.status == "unset" and call.name not in ENDS_RUN_OF_ADK
 
 
 def _read_wait(call: GenAISpan, answer: object) -> None:

@@ -15,6 +15,9 @@ LONG_RUNNING: Final = "LongRunningFunctionTool"
 """Google's ADK: the type of tools, `adk_request_input` among them, after which it ends the run unless they return something:
 another goes on with the answer."""
 
+ENDS_RUN_OF_ADK: Final = ("exit_loop", "transfer_to_agent", "set_model_response")
+"""ADK's own functions, after which it may not ask the model again."""
+
 
 def outcome_of_pause(returned: str) -> Literal["told", "open"]:
     """Returns what is known of the calls for which it waits, as the outcome of an AGENT."""

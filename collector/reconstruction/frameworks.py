@@ -68,6 +68,8 @@ LANGCHAIN_OPENINFERENCE: Final = "openinference.instrumentation.langchain"
 """It calls functions of a graph agents where their names sound like one's."""
 ADK_OPENINFERENCE: Final = "openinference.instrumentation.google_adk"
 """Each call leaves a span, and what many requests were told is on one: the last tells of calls of an earlier trace, too."""
+FAIL_OR_WAIT: Final = (GOOGLE_ADK, ADK_OPENINFERENCE)
+"""Google's ADK: what ended with an error, be it that of a tool, does not wait for a human."""
 VOLTAGENT: Final = "voltagent"
 """The dialect whose run may end with the denial of a call, the span of which is that of one that failed."""
 AI_SDK_DIALECT: Final = "ai_sdk"

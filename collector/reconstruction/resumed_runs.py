@@ -20,6 +20,7 @@ from collector.reconstruction.frameworks import (
     EINO,
     END_WELL,
     END_WELL_TO_WAIT,
+    FAIL_OR_WAIT,
     GATEWAYS,
     LANGCHAIN,
     OPENAI_AGENTS,
@@ -223,6 +224,8 @@ def _ends_with_call_apart(run: RunSpans, requested: Sequence[RequestedCall]) -> 
     last request. Where one span holds all requests, its answer is that to the last."""
     apart = [spans[0] for spans in run.executions if spans[0].tracing.extent == "apart" and spans[0].status != "error"]
     if not apart or not run.models:
+        return False
+    if run.anchor is not None and run.anchor.status == "error" and run.anchor.scope in FAIL_OR_WAIT:
         return False
     last = max(run.models, key=by_start)
     if last.is_transcript:

@@ -24,7 +24,7 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads import langchain
 from collector.payloads.messages import are_stand_ins, arguments_of_provider
-from collector.payloads.pauses import LONG_RUNNING, waits_for_confirmation
+from collector.payloads.pauses import ENDS_RUN_OF_ADK, LONG_RUNNING, waits_for_confirmation
 from collector.payloads.refusals import (
     MAX_CHARS,
     Refusal,
@@ -140,7 +140,9 @@ def _read_what_is_of_framework(genai_span: GenAISpan, span: Span) -> None:
 def _read_adk(genai_span: GenAISpan, span: Span) -> None:
     answer = span.attributes.get(semconv.OUTPUT_VALUE)
     genai_span.is_pending = waits_for_confirmation(answer)
-    if span.attributes.get(_TYPE) == LONG_RUNNING:
+    # A tool that asks for a confirmation itself runs, answers what it likes, and ends the run.
+    may_wait = genai_span.status != "error" and genai_span.name not in ENDS_RUN_OF_ADK
+    if span.attributes.get(_TYPE) == LONG_RUNNING or may_wait:
         genai_span.note(extent="apart")
     if genai_span.refusal is None and may_be_blocked(answer):
         genai_span.refusal = Refusal(is_sure=False)

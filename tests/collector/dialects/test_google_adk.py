@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -274,6 +275,10 @@ def test_in_go_and_python_a_run_that_ends_with_a_call_may_go_on_in_another_trace
     ]
     waits = run_of(*spans)
     assert (called(waits), doubts(waits)) == ([tool], expected)
+    failed = run_of(
+        replace(spans[0], status=2), *spans[1:]
+    )  # it was beyond its limit of requests, or another tool raised
+    assert (called(failed), doubts(failed)) == ([tool], [])
     went_on = run_of(*spans, adk("generate_content m", 4, 1, 30, 5, attributes=request, resource=made_in))
     assert (called(went_on), doubts(went_on)) == ([tool], [])
 

@@ -286,6 +286,8 @@ def told_of_refund(answer: Any) -> list[dict[str, Any]]:
     [
         (of_adk(UNCONFIRMED), ["refund"], [QUESTION], ASKED, ["(refund)"], ["other_traces"]),
         (LONG_RUNNING, ["refund"], [QUESTION], ASKED, ["refund"], ["other_traces"]),
+        # Its tool asked for a confirmation.
+        (of_adk({"status": "waiting for a manager"}), ["refund"], [QUESTION], ASKED, ["refund"], ["other_traces"]),
         (LONG_RUNNING, ["refund"], [QUESTION, *told_of_refund({"ticket": 7})], DONE, ["refund"], []),
         # A human approved it in an earlier trace, which asked for it and, the first time, made another call.
         (
