@@ -15,6 +15,9 @@ _FAILED: Final = ("failed", "error")
 _OUTCOMES: Final = ("failed", "deadline_exceeded")
 """How Gemini's words for the outcome of code end that failed."""
 _ERROR_TYPE: Final = "_tool_result_error"
+_MCP: Final = "mcptoolu_"
+"""Begins Anthropic's ids of calls of MCP's servers. A flag alone tells that one failed, and the conventions have none."""
+_IDS: Final = ("srvtoolu_", _MCP)
 _NOT_RUN: Final[Mapping[str | None, Refusal]] = {
     "max_uses_exceeded": Refusal(),
     "too_many_requests": Refusal(is_sure=False),
@@ -36,8 +39,17 @@ def provider_result(part: Mapping[Any, Any]) -> ToolResult | None:
     if any(map(_has_failed, levels)):
         code = next((code for level in levels if (code := name_of(level.get("error_code")))), None)
         return told._replace(failed=True, refusal=_NOT_RUN.get(code, told.refusal), is_open=False)
-    is_open = told.failed or any(level.get("return_code") not in (0, None) for level in levels)
+    is_open = told.failed or _lacks_flag(part) or any(level.get("return_code") not in (0, None) for level in levels)
     return told._replace(failed=False, refusal=None, is_open=is_open)
+
+
+def is_id_of_provider(call_id: str | None) -> bool:
+    """Whether it is an id that Anthropic gives what it runs itself, which in the conventions' words nothing else marks."""
+    return call_id is not None and call_id.startswith(_IDS)
+
+
+def _lacks_flag(part: Mapping[Any, Any]) -> bool:
+    return "response" in part and "is_error" not in part and (name_of(part.get("id")) or "").startswith(_MCP)
 
 
 def _told_with_call(call: Mapping[Any, Any]) -> ToolResult | None:
@@ -50,7 +62,13 @@ def _levels(part: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
     details = part.get(BY_PROVIDER)
     levels = [part, details] if isinstance(details, Mapping) else [part]
     content = levels[-1].get("content")
-    return [*levels, content] if isinstance(content, Mapping) else levels
+    if isinstance(content, Mapping):
+        return [*levels, content]
+    response = part.get("response")  # in the conventions' words: the provider's own, if of the type of its errors
+    only = response[0] if isinstance(response, list) and len(response) == 1 else None
+    if isinstance(only, Mapping) and (name_of(only.get("type")) or "").endswith(_ERROR_TYPE):
+        return [*levels, only]
+    return levels
 
 
 def _has_failed(level: Mapping[Any, Any]) -> bool:

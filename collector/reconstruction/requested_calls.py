@@ -14,7 +14,7 @@ from collector.model.genai_span import GenAISpan
 from collector.payloads.history import calls_in_history
 from collector.payloads.messages import ToolCallPart, tool_call_parts
 from collector.payloads.offered_tools import FITS, Fit
-from collector.payloads.provider_results import provider_result
+from collector.payloads.provider_results import is_id_of_provider, provider_result
 from collector.payloads.tool_results import ResultStatus, ToolResult, result_in
 from collector.payloads.values import Arguments, are_several_objects, parse_arguments, parse_json
 from collector.reconstruction.drafts import DraftCall, by_start, clock_of, latest_start
@@ -133,7 +133,7 @@ def _note_answer(part: Mapping[Any, Any], calls: Sequence[RequestedCall], before
         call = next((one for one in unnumbered if result.name in (None, one.name)), None)
     else:
         call = next((one for one in calls if one.id == result.call_id), before.get(result.call_id))
-    if call is not None and call.by_provider:
+    if call is not None and (call.by_provider or is_id_of_provider(call.id)):
         call.provided = result.status(call.name)
     elif call is not None and (told := result_in(part)) is not None:
         call.result_status = told.status(call.name)

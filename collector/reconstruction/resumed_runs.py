@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from collector.model.from_span import AI_SDK
+from collector.model.from_span import AI_SDK, ANTHROPIC_SDK
 from collector.model.genai_span import GenAISpan
 from collector.model.tracing import WAITS
 from collector.payloads.tool_results import may_contain_results
@@ -284,6 +284,15 @@ def _ends_well_to_wait(run: RunSpans, anchor: GenAISpan, asked: Sequence[Request
     return are_tools and not goes_on_here(run, known)
 
 
+def _was_left(run: RunSpans, anchor: GenAISpan, requested: Sequence[RequestedCall], known: KnownCalls) -> bool:
+    """Whether an application left the loop of Anthropic's tool runner, which alone ends without a status, when a model had
+    asked for calls that did not run: for a human, or to make them itself. Without content they are not known.
+    """
+    if run.parent is not None or not (_asked_unseen(run) or any(map(_may_be_awaited, _asked_last(run, requested)))):
+        return False
+    return not known.has_later_run(anchor)
+
+
 def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: KnownCalls) -> bool:
     """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them, or one that
     a gateway saw, which may have; or its agent said that it waits; or, of a framework that shows each call, ended well without
@@ -292,6 +301,8 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     anchor = run.anchor
     if anchor is not None and (_says_that_it_waits(run) or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
         return not goes_on_here(run, known)
+    if anchor is not None and anchor.scope.startswith(ANTHROPIC_SDK) and anchor.status == "unset":
+        return _was_left(run, anchor, requested, known)
     if (
         anchor is not None
         and anchor.status != "error"

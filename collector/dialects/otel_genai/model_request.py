@@ -10,7 +10,7 @@ from collector.dialects.otel_genai import microsoft
 from collector.dialects.otel_genai.span_events import messages_in_events
 from collector.dialects.otel_genai.tool_call import STRANDS, name_strands
 from collector.model import semconv
-from collector.model.from_span import model_span_of
+from collector.model.from_span import ANTHROPIC_SDK, model_span_of
 from collector.model.genai_span import CONVENTIONS, GenAISpan
 from collector.model.span import Span
 from collector.payloads.history import calls_in_history
@@ -94,7 +94,7 @@ def read_model(span: Span) -> GenAISpan:
     genai_span = model_span_of(span, CONVENTIONS, _without_lost(output) if is_anthropic else output, messages)
     microsoft.read_request(genai_span, messages)
     name_strands(genai_span, span)
-    is_lossy = is_anthropic or span.scope.name == _MIRASCOPE
+    is_lossy = is_anthropic or span.scope.name == _MIRASCOPE or span.scope.name.startswith(ANTHROPIC_SDK)
     is_lossy = is_lossy or (span.scope.name == _ENVOY and _ASKED in str(attributes.get(semconv.FINISH_REASONS[0])))
     genai_span.note(outcome="lossy" if is_lossy else "hooked" if genai_span.scope.startswith(STRANDS) else "")
     if _ITERATION in attributes:

@@ -1,0 +1,148 @@
+"""The spans of Anthropic's own client (@anthropic-ai/sdk 1.14): of requests, of its tool runner, and of the calls of that."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import called, doubts, run_of, runs_of, span
+
+SCOPE = "com.anthropic.sdk.typescript"
+PAY = {"type": "tool_call", "id": "toolu_100000000000000000", "name": "pay", "arguments": {"n": 1}}
+MAIL = {"type": "tool_call", "id": "toolu_200000000000000000", "name": "mail", "arguments": {"n": 2}}
+SEARCH = {"type": "tool_call", "id": "srvtoolu_100000000000000", "name": "web_search", "arguments": {"query": "x"}}
+ECHO = {
+    "type": "tool_call", "id": "mcptoolu_100000000000000", "name": "echo", "arguments": {"a": 1},
+    "anthropic_mcp_server_name": "s",
+}  # fmt: skip
+DONE = {"type": "text", "content": "done"}
+
+
+def runner(status: int, number: int = 1, parent: int = 0, at: float = 0, lasting: float = 100) -> Span:
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.provider.name": "anthropic"}
+    name = "anthropic.messages.tool_runner"
+    return span(name, number, parent, at, lasting, attributes=attributes, scope=SCOPE, status=status)
+
+
+def request(number: int, at: float, reason: str, *parts: Any, given: Any = None, parent: int = 1) -> Span:
+    """A request, with content if the answer has ``parts``."""
+    attributes = {
+        "gen_ai.provider.name": "anthropic",
+        "gen_ai.operation.name": "chat",
+        "http.route": "/v1/messages",
+        "gen_ai.response.id": f"msg_{number}",
+        "anthropic.message.stop_reason": reason,
+    }
+    if parts:
+        messages = given or [{"role": "user", "parts": [{"type": "text", "text": "go"}]}]
+        attributes["gen_ai.input.messages"] = json.dumps(messages)
+        attributes["gen_ai.output.messages"] = json.dumps([{"role": "assistant", "parts": parts}])
+    return span(
+        "anthropic.messages.create", number, parent, at, 5, attributes=attributes, scope=SCOPE, kind=3, status=1
+    )
+
+
+def call(number: int, at: float, asked: dict[str, Any], *, has_content: bool, parent: int = 1) -> Span:
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.provider.name": "anthropic",
+        "gen_ai.tool.name": asked["name"],
+        "gen_ai.tool.call.id": asked["id"],
+        "gen_ai.tool.type": "function",
+    }
+    if has_content:
+        attributes["gen_ai.tool.call.arguments"] = json.dumps(asked["arguments"])
+        attributes["anthropic.tool_result.content"] = '[{"type":"text","text":"ok 1"}]'
+    name = f"anthropic.custom_tool_use {asked['name']}"
+    return span(name, number, parent, at, 2, attributes=attributes, scope=SCOPE, status=1)
+
+
+def told(asked: dict[str, Any], words: str) -> dict[str, Any]:
+    response = [{"type": "text", "text": words}]
+    return {"role": "user", "parts": [{"type": "tool_call_response", "id": asked["id"], "response": response}]}
+
+
+def answered(asked: dict[str, Any], response: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """What an answer holds of a call that the provider ran."""
+    return [DONE, asked, {"type": "tool_call_response", "id": asked["id"], "response": response}]
+
+
+def test_a_run_with_content() -> None:
+    first = request(2, 1, "tool_use", PAY)
+    last = request(4, 20, "end_turn", DONE, given=[told(PAY, "ok 1")])
+    run = run_of(runner(1), first, call(3, 10, PAY, has_content=True), last)
+    assert (called(run), run.trajectory.calls[0].arguments, doubts(run)) == (["pay"], {"n": 1}, [])
+
+
+def test_messages_have_no_place_for_the_flag_of_a_failure() -> None:
+    """In a loop of the application's own no span tells either."""
+    asked = {"role": "assistant", "parts": [PAY]}
+    first = request(2, 1, "tool_use", PAY)
+    last = request(3, 20, "end_turn", DONE, given=[asked, told(PAY, "card declined")])
+    run = run_of(span("POST /chat", 1, lasting=100), first, last)
+    assert (called(run), doubts(run)) == (["pay"], ["unobserved_results"])
+
+
+ERROR = [{"type": "web_search_tool_result_error", "error_code": "unavailable"}]
+BEYOND_LIMIT = [{"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}]
+
+
+@pytest.mark.parametrize(
+    ("asked", "response", "expected"),
+    [
+        (SEARCH, [], (["web_search"], "ok", [])),
+        (SEARCH, ERROR, (["web_search"], "error", [])),
+        (SEARCH, BEYOND_LIMIT, (["(web_search)"], "unset", [])),
+        (ECHO, [{"type": "text", "text": "no such city"}], (["echo"], "unset", ["unobserved_results"])),
+    ],
+)
+def test_whether_a_call_failed_that_the_provider_ran(
+    asked: dict[str, Any], response: list[dict[str, str]], expected: tuple[list[str], str, list[str]]
+) -> None:
+    """The type of an error tells so, and of a server of MCP nothing."""
+    run = run_of(runner(1), request(2, 1, "end_turn", *answered(asked, response)))
+    assert (called(run), run.trajectory.calls[0].status, doubts(run)) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [(0, ["other_traces", "uncertain_execution", "unobserved_results"]), (1, [])]
+)
+def test_a_loop_that_was_left_when_a_call_was_held_may_go_on_elsewhere(status: int, expected: list[str]) -> None:
+    """It has no status then. The application held the call of `pay`, and `mail` ran. A runner that ends well is told of all."""
+    first = request(2, 1, "tool_use", PAY, MAIL)
+    after = [request(4, 20, "end_turn", DONE, given=[told(PAY, "Error: Tool 'pay' not found")])] * status
+    run = run_of(runner(status), first, call(3, 10, MAIL, has_content=True), *after)
+    assert ("mail" in called(run), doubts(run)) == (True, expected)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "expected"),
+    [(0, "tool_use", ["other_traces"]), (1, "tool_use", []), (0, "end_turn", [])],
+)
+def test_without_content_a_call_may_be_held_beside_those_that_ran(
+    status: int, reason: str, expected: list[str]
+) -> None:
+    """A runner that ends well has run what it could, also where it may ask no more (`max_iterations`)."""
+    run = run_of(runner(status), request(2, 1, reason), call(3, 10, MAIL, has_content=False))
+    assert (called(run), doubts(run)) == (["mail"], expected)
+
+
+def test_a_loop_inside_a_call_that_was_left_has_its_answer() -> None:
+    outer = {"type": "tool_call", "id": "toolu_300000000000000000", "name": "ask", "arguments": {}}
+    runs = runs_of(
+        runner(1), request(2, 1, "tool_use"), call(3, 10, outer, has_content=False),
+        runner(0, 4, 3, 11, 20), request(5, 11, "tool_use", parent=4), request(6, 40, "end_turn"),
+    )  # fmt: skip
+    assert [(called(run), "other_traces" in doubts(run)) for run in runs] == [(["ask"], False), ([], False)]
+
+
+@pytest.mark.parametrize(("has_next", "expected"), [(False, True), (True, False)])
+def test_a_loop_that_was_left_goes_on_in_its_trace(has_next: bool, expected: bool) -> None:
+    root = span("POST /chat", 9, lasting=300)
+    left = [runner(0, 1, 9), request(2, 1, "tool_use"), call(3, 10, MAIL, has_content=False)]
+    after = [runner(1, 4, 9, 150), request(5, 151, "end_turn", parent=4)] * has_next
+    run = runs_of(root, *left, *after)[0]
+    assert (called(run), "other_traces" in doubts(run)) == (["mail"], expected)
