@@ -36,7 +36,15 @@ _GOOGLE_OFFICIAL: Final = "opentelemetry.instrumentation.google_genai"
 """It joins all answers of a stream in which google-genai calls functions itself (1.3b0); each of these leaves a span."""
 _GOOGLE: Final = "opentelemetry.instrumentation.google_generativeai"
 """OpenLLMetry (0.62) has one span for all turns in which google-genai calls functions itself, with the last answer alone."""
-_OF_GOOGLE: Final = (_GOOGLE_OFFICIAL, _GOOGLE)
+_GOOGLE_JS: Final = "@traceloop/instrumentation-google-generativeai"
+"""OpenLLMetry for JavaScript (0.27) likewise. It writes tools as the client has them: those that it calls itself are objects
+(`CallableTool`) with none of these words of Google's.
+"""
+_OFFERED_TO_GOOGLE: Final = frozenset({
+    "functionDeclarations", "retrieval", "googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "googleMaps",
+    "urlContext", "computerUse", "codeExecution", "fileSearch", "mcpServers", "parallelAiSearch",
+})  # fmt: skip
+_OF_GOOGLE: Final = (_GOOGLE_OFFICIAL, _GOOGLE, _GOOGLE_JS)
 _EMPTY: Final = re.compile(
     r"""\[\{"type": ?"text", ?"content": ?"(?:[^"]{0,400}\bfunction_call=None[^"]{0,400}\btext='' [^"]{0,400})?"\}\]"""
 )
@@ -111,7 +119,9 @@ def read_model(span: Span) -> GenAISpan:
         genai_span.output, genai_span.finish = None, "other"
     if _may_hide_calls(genai_span, output, attributes):
         genai_span.finish = "tool_calls"
-    elif genai_span.scope == _GOOGLE and genai_span.output is not None and _ran_functions(genai_span, attributes):
+    elif (
+        genai_span.scope in _OF_GOOGLE[1:] and genai_span.output is not None and _ran_functions(genai_span, attributes)
+    ):
         genai_span.note(extent="turns")
     elif _may_lack_calls(genai_span, output, attributes):
         _note_lost_calls(genai_span)
@@ -190,7 +200,7 @@ def _may_hide_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
     """Whether calls may be left out of an answer: of functions that Google's client was given, unless the input tells of a
     call of them, or of tools that Anthropic runs. What Google runs is there in words alone.
     """
-    if model.scope not in (_GOOGLE, _ANTHROPIC_OPENLLMETRY):
+    if model.scope not in (_GOOGLE, _GOOGLE_JS, _ANTHROPIC_OPENLLMETRY):
         return False
     if model.scope == _GOOGLE and type(output) is str and _RAN_IN_WORDS.search(output) is not None:
         return True
@@ -204,14 +214,21 @@ def _may_hide_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
 def _ran_functions(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
     """Whether Google's client was given functions, and may have called them before the answer that was recorded: nothing in
     the input tells that the application does."""
-    return bool(_names_alone(attributes)) and not calls_in_history(model.history)
+    if model.scope == _GOOGLE_JS:
+        are_functions = any(_OFFERED_TO_GOOGLE.isdisjoint(one) for one in _offered(attributes))
+    else:
+        are_functions = bool(_names_alone(attributes))
+    return are_functions and not calls_in_history(model.history)
 
 
 def _names_alone(attributes: Mapping[str, Any]) -> list[str | None]:
     """Returns the names of the offered tools of which nothing else was recorded."""
+    return [name_of(one["name"]) for one in _offered(attributes) if one.keys() == {"name"}]
+
+
+def _offered(attributes: Mapping[str, Any]) -> list[dict[Any, Any]]:
     offered = parse_any(attributes.get(semconv.TOOL_DEFINITIONS))
-    tools = [one for one in offered if isinstance(one, dict)] if isinstance(offered, list) else []
-    return [name_of(one["name"]) for one in tools if one.keys() == {"name"}]
+    return [one for one in offered if isinstance(one, dict)] if isinstance(offered, list) else []
 
 
 def _without_lost(output: object) -> object:

@@ -786,3 +786,37 @@ def test_an_answer_of_llama_index_in_javascript_lacks_its_calls(
         requests.append(span("chat gpt", 3, 2, 6, 15, attributes=whole, scope="@traceloop/instrumentation-openai"))
     run = run_of(span("POST /chat", 1, lasting=100), *requests)
     assert (called(run), doubts(run)) == ([], expected)
+
+
+DECLARED = {"functionDeclarations": [{"name": "pay"}]}
+
+
+@pytest.mark.parametrize(
+    ("tools", "output", "expected"),
+    [
+        ([{}], True, ["unrecorded_calls"]),
+        ([{"mcpTools": [], "functionNameToMcpClient": {}, "mcpClients": [{}]}], True, ["unrecorded_calls"]),
+        ([DECLARED, {"googleSearch": {}}], True, []),
+        (None, True, []),
+        (None, False, ["nothing_recorded"]),
+    ],
+)
+def test_googles_client_for_javascript_may_have_called_functions_before_the_answer_that_is_recorded(
+    tools: Any, output: bool, expected: list[str]
+) -> None:
+    """OpenLLMetry for JavaScript 0.27 has one span for all turns in which @google/genai 2.32 calls them itself."""
+    attributes: dict[str, Any] = {
+        "gen_ai.provider.name": "gcp.gen_ai",
+        "gen_ai.operation.name": "generate_content",
+        "gen_ai.response.finish_reasons": ["stop"],
+        "gen_ai.response.id": "r2",
+    }
+    if tools is not None:
+        attributes["gen_ai.tool.definitions"] = json.dumps(tools)
+    if output:
+        attributes["gen_ai.input.messages"] = '[{"role":"user","parts":[{"type":"text","content":"go"}]}]'
+        parts = '[{"role":"assistant","finish_reason":"stop","parts":[{"type":"text","content":"done"}]}]'
+        attributes["gen_ai.output.messages"] = parts
+    scope = "@traceloop/instrumentation-google-generativeai"
+    model = span("generate_content gemini-2.5-flash", 2, 1, 1, attributes=attributes, scope=scope)
+    assert doubts(run_of(span("POST /chat", 1, lasting=100), model)) == expected
