@@ -106,7 +106,8 @@ def weigh(
     elif answered:
         # Which calls the results that it was told are of is not known, but none of them reads like a failure.
         is_fine = answer is not None and answer.tool_results == () and not tools_have_spans
-        call.status = "ok" if is_fine else "unset"
+        is_unmarked = request.model.tracing.outcome in ("lossy", "hooked")  # in whatever words it failed
+        call.status = "ok" if is_fine and not is_unmarked else "unset"
         _weigh_without_result(call, shown, request, tools_have_spans=tools_have_spans)
     elif tools_have_spans:
         _weigh_last(call, shown, request, is_handoff=is_handoff, all_have_spans=all_have_spans)

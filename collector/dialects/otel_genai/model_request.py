@@ -22,6 +22,10 @@ _CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
 """Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
 _JOINT: Final = ", "
 _SENTRY_TEXT: Final = "gen_ai.response.text"
+_SENTRY_ORIGIN, _SENTRY_LANGCHAIN = "sentry.origin", "auto.ai.langchain"
+"""Of a request of LangChain's for JavaScript, where calls leave no spans. What the model is told of them has neither their ids
+nor which failed, and middleware of an agent, which is named, may have answered in place of a tool.
+"""
 _THREAD: Final = "gen_ai.thread.id"
 _ANTHROPIC: Final = (
     "@traceloop/instrumentation-anthropic", "opentelemetry.instrumentation.anthropic",
@@ -88,6 +92,7 @@ _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arg
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
     _API, _STREAMED, _SPRING_TOOLS, _ITERATION, _LANGCHAIN_AGENT, _OFFERED,
+    _SENTRY_ORIGIN,
 )  # fmt: skip
 """What is read of a request beside what all spans have."""
 
@@ -130,7 +135,17 @@ def read_model(span: Span) -> GenAISpan:
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
+    _note_sentry(genai_span, attributes)
     return genai_span
+
+
+def _note_sentry(model: GenAISpan, attributes: Mapping[str, Any]) -> None:
+    if attributes.get(_SENTRY_ORIGIN) != _SENTRY_LANGCHAIN:
+        return
+    if model.agent is None:
+        model.note(outcome="lossy")
+    else:
+        model.note(outcome="hooked", identity="node")
 
 
 def _asks_for_none(model: GenAISpan, output: object, attributes: Mapping[str, Any]) -> bool:
