@@ -18,10 +18,11 @@ def with_slips(score: Score, trajectory: Trajectory) -> Score:
     """Returns the score, which says of missing tools that a call which matches nothing has nearly their name."""
     if score.label != "fail" or not score.missing or len(score.outcomes) != len(trajectory.calls):
         return score
+    outcomes = score.outcomes
     beside = [
         call.name
-        for call, outcome in zip(trajectory.calls, score.outcomes, strict=True)
-        if call.executed and outcome in ("extra", "unscored")
+        for at, call in enumerate(trajectory.calls)
+        if call.executed and (outcomes[at] == "extra" or outcomes[at] == "unscored")
     ]
     called = list(dict.fromkeys(beside))[:_MAX_CALLED]
     hints = []

@@ -23,6 +23,8 @@ def is_misspelt(name: str, other: str) -> bool:
     if name == other or min(len(name), len(other)) < _SHORTEST or abs(len(name) - len(other)) > _MAX_SEPARATORS:
         return False
     short, long = sorted((_plain(name), _plain(other)), key=len)
+    if len(long) - len(short) > 1:
+        return False
     at = next((at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     if short == long:
         return True
@@ -32,9 +34,10 @@ def is_misspelt(name: str, other: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    return "".join(character for character in name.lower() if character not in "_-. ")
+    return name.lower().translate(_SEPARATORS)
 
 
+_SEPARATORS = str.maketrans("", "", "_-. ")
 _SHORTEST = 4  # characters: of shorter names many are one letter apart
 _MAX_SEPARATORS = 4
 

@@ -30,7 +30,9 @@ def explain(value: float, edits: Sequence[Edit], sizes: Sequence[int], matched: 
     calls = f"{quantity(matched, 'call')} matched"
     if not any(sizes):
         return f"score {value:.3f}: nothing expected, nothing called"
-    formula = f"score {value:.3f} = 1 - {sum(edit.cost for edit in edits)}/({' + '.join(map(str, sizes))})"
+    formula = (
+        f"score {value:.3f} = 1 - {sum([edit.cost for edit in edits])}/({' + '.join([str(size) for size in sizes])})"
+    )
     return f"{formula}: {', '.join(_list_edits(edits))}; {calls}" if edits else f"{formula}: {calls}"
 
 

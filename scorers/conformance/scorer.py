@@ -230,10 +230,12 @@ class TrajectoryScorer:
 
     def _cache(self, shape: Shape, result: Result) -> None:
         # Names and lengths come from agents, so only small shapes are cached. When the cache is full, it is cleared.
-        if all(len(call.name) <= MAX_NAME for call in result.diagnosis.calls):
-            if len(self._results) >= MAX_CACHED_SHAPES:
-                self._results.clear()
-            self._results[shape] = result
+        for call in result.diagnosis.calls:
+            if len(call.name) > MAX_NAME:
+                return
+        if len(self._results) >= MAX_CACHED_SHAPES:
+            self._results.clear()
+        self._results[shape] = result
 
     def _align(self, shape: Shape, work: Work) -> Diagnosis:
         tokens, steps, failures = shape

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from operator import mul
+from operator import itemgetter, mul
 from typing import Any
 
 from rapidfuzz import fuzz
@@ -103,44 +103,45 @@ class Choices:
         self, choices: Sequence[tuple[int, Mapping[str, ArgumentPattern], str]], embed: Embed | None = None
     ) -> None:
         self._tests: list[tuple[int, Predicate]] = []
-        self._keys: list[str] = []
-        self._table: dict[tuple[Any, ...], int] = {}
+        self._values_of: Callable[[Mapping[str, Any]], Any] | None = None
+        self._table: dict[Any, int] = {}
         costs = [fixed_cost(patterns) for _, patterns, _ in choices]
         if _can_be_looked_up(choices):
-            self._keys = sorted(choices[0][1])
+            # Of one key it returns the value itself, of several a tuple.
+            self._values_of = values_of = itemgetter(*sorted(choices[0][1]))
             for bit, patterns, _ in choices:
-                values = tuple([patterns[key] for key in self._keys])
+                values = values_of(patterns)
                 self._table[values] = self._table.get(values, 0) | bit
             del costs[2:]  # each value is hashed, and compared with one that is found
         else:
             self._tests = [(bit, compile_arguments(patterns, mode, embed)) for bit, patterns, mode in choices]
         self.cost = sum(costs)
         """Of a test, in units of work, whatever the arguments."""
-        self.are_literals = bool(self._keys)
+        self.are_literals = self._values_of is not None
         """Whether all values that are asked for are literals: what matches was recorded as it is expected."""
 
     def matching(self, arguments: Mapping[str, Any], work: Work) -> int:
         """Returns the bits of the choices that match. Raises PluginError where a matcher of another package does."""
-        if self._keys:
-            return self._look_up(arguments)
+        if self._values_of is not None:
+            return self._look_up(self._values_of, arguments)
         matching = 0
         for bit, test in self._tests:
             if test(arguments, work):
                 matching |= bit
         return matching
 
-    def _look_up(self, arguments: Mapping[str, Any]) -> int:
-        given = arguments if isinstance(arguments, dict) else dict(arguments)  # of which compiled code reads faster
-        values: list[Any] = []
-        for key in self._keys:
-            value = given.get(key, MISSING)
-            if value is True or value is False:  # would find the entry of 1 or 0; no key of the table is a boolean
-                return 0
-            values.append(value)
+    def _look_up(self, values_of: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str, Any]) -> int:
         try:
-            return self._table.get(tuple(values), 0)
-        except TypeError:  # unhashable: a list or a mapping, which equals no scalar
+            values = values_of(arguments)
+            found = self._table.get(values, 0)
+        except (KeyError, TypeError):  # not there; or unhashable: a list or a mapping, which equals no scalar
             return 0
+        if found:
+            # A boolean finds the entry of 1 or 0, and no value of a choice is one.
+            for value in values if type(values) is tuple else (values,):
+                if value is True or value is False:
+                    return 0
+        return found
 
 
 def _can_be_looked_up(choices: Sequence[tuple[int, Mapping[str, ArgumentPattern], str]]) -> bool:
