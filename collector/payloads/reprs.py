@@ -1,7 +1,7 @@
 """Parses reprs of message objects: `ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[ToolCallResult(...)])` of Haystack,
 a whole `{'messages': [ChatMessage(...` of its generators (2.x, where a callback among the inputs is no JSON),
 `ChatMessage(role=<MessageRole.TOOL: 'tool'>, blocks=[TextBlock(...)])` of LlamaIndex,
-`ResponseFunctionToolCall(arguments='{}', name='pay', ...)` `ChatCompletion(choices=[...])` and
+`ResponseFunctionToolCall(arguments='{}', name='pay', ...)`, `ChatCompletion(choices=[...])` and
 `ChatCompletionMessageToolCall(function=Function(arguments='{}', name='pay'), ...)` of OpenAI's SDK,
 `[TaskOutput(description='', messages=[...])]` of CrewAI.
 

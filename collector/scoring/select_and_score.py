@@ -28,6 +28,8 @@ from scorers import CompiledRule, Doubt, RuleContext, RuleSet
 
 _DECIDED, _UNDECIDED = ("pass", "fail"), ("incomplete", "ambiguous")
 _NOTHING_UNKNOWN = frozenset[str]()
+_NONE_FORBIDDEN = frozenset[str]()
+"""Before the first verdict no forbidden call is counted."""
 _TRUNCATED = Doubt(
     "truncated",
     sentence="its trace has more spans than traces.max_spans, or an earlier part that is no longer remembered",
@@ -176,7 +178,7 @@ class Scoring:
             before = self._before(trace, anchor, ())
             revision = 0 if before is None else before.revision + 1
             scored.verdicts.append(failed_run(trace.trace_id, anchor, release, revision, error))
-            known = _NOTHING_UNKNOWN if before is None else before.known_forbidden
+            known = _NONE_FORBIDDEN if before is None else before.known_forbidden
             scored.given[anchor] = Given(revision, label="error", known_forbidden=known)
         return scored
 
@@ -201,7 +203,7 @@ class Scoring:
         same = before if before is not None and before.fingerprint == fingerprint else None
         if same is not None and same.label not in _UNDECIDED:
             return
-        revision, known = (0, _NOTHING_UNKNOWN) if before is None else (before.revision + 1, before.known_forbidden)
+        revision, known = (0, _NONE_FORBIDDEN) if before is None else (before.revision + 1, before.known_forbidden)
         verdicts = list(_score(run, selected, scope, release, revision, known))
         if scored.is_early and (before is None or same is not None) and _has_fail(verdicts):
             run = replace(run)  # a trace or conversation that it is part of may pass all the same

@@ -48,7 +48,8 @@ _OFFERED_TO_GOOGLE: Final = frozenset({
     "functionDeclarations", "retrieval", "googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "googleMaps",
     "urlContext", "computerUse", "codeExecution", "fileSearch", "mcpServers", "parallelAiSearch",
 })  # fmt: skip
-_OF_GOOGLE: Final = (_GOOGLE_OFFICIAL, _GOOGLE, _GOOGLE_JS)
+_ALL_TURNS_OF_GOOGLE: Final = (_GOOGLE, _GOOGLE_JS)
+_OF_GOOGLE: Final = (_GOOGLE_OFFICIAL, *_ALL_TURNS_OF_GOOGLE)
 _EMPTY: Final = re.compile(
     r"""\[\{"type": ?"text", ?"content": ?"(?:[^"]{0,400}\bfunction_call=None[^"]{0,400}\btext='' [^"]{0,400})?"\}\]"""
 )
@@ -91,8 +92,7 @@ _PYDANTIC_AI, _OFFERED, _UNAPPROVED = "pydantic-ai", "model_request_parameters",
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
-    _API, _STREAMED, _SPRING_TOOLS, _ITERATION, _LANGCHAIN_AGENT, _OFFERED,
-    _SENTRY_ORIGIN,
+    _API, _STREAMED, _SPRING_TOOLS, _ITERATION, _LANGCHAIN_AGENT, _OFFERED, _SENTRY_ORIGIN,
 )  # fmt: skip
 """What is read of a request beside what all spans have."""
 
@@ -125,7 +125,9 @@ def read_model(span: Span) -> GenAISpan:
     if _may_hide_calls(genai_span, output, attributes):
         genai_span.finish = "tool_calls"
     elif (
-        genai_span.scope in _OF_GOOGLE[1:] and genai_span.output is not None and _ran_functions(genai_span, attributes)
+        genai_span.scope in _ALL_TURNS_OF_GOOGLE
+        and genai_span.output is not None
+        and _ran_functions(genai_span, attributes)
     ):
         genai_span.note(extent="turns")
     elif _may_lack_calls(genai_span, output, attributes):
