@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
@@ -41,14 +41,18 @@ DEFAULT_SAMPLE_RATE = 0.01
 """Share of the passing runs that a scorer with a model judges, unless the rule sets another."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, init=False)
 class Evaluation:
     """The score of one run by one scorer of a rule. ``version`` is the scorer's; the rule's first scorer is primary."""
 
-    name: str
-    score: Score
-    version: str
-    primary: bool
+    # With an `__init__` of its own: that of a dataclass stays interpreted in the compiled build.
+    name: Final[str]
+    score: Final[Score]
+    version: Final[str]
+    primary: Final[bool]
+
+    def __init__(self, name: str, score: Score, version: str, primary: bool) -> None:
+        self.name, self.score, self.version, self.primary = name, score, version, primary
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,12 @@ def with_slips(score: Score, trajectory: Trajectory) -> Score:
     """Returns the score, which says of missing tools that a call which matches nothing has nearly their name."""
     if score.label != "fail" or not score.missing or len(score.outcomes) != len(trajectory.calls):
         return score
-    outcomes = score.outcomes
-    beside = [
-        call.name
-        for at, call in enumerate(trajectory.calls)
-        if call.executed and (outcomes[at] == "extra" or outcomes[at] == "unscored")
-    ]
-    called = list(dict.fromkeys(beside))[:_MAX_CALLED]
+    called: list[str] = []
+    for at, outcome in enumerate(score.outcomes):
+        if outcome == "extra" or outcome == "unscored":
+            call = trajectory.calls[at]
+            if call.executed and call.name not in called and len(called) < _MAX_CALLED:
+                called.append(call.name)
     hints = []
     for name in list(dict.fromkeys(score.missing))[:_MAX_MISSING]:
         meant = next((other for other in called if is_misspelt(name, other)), None)

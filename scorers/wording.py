@@ -22,6 +22,9 @@ def is_misspelt(name: str, other: str) -> bool:
     """
     if name == other or min(len(name), len(other)) < _SHORTEST or abs(len(name) - len(other)) > _MAX_SEPARATORS:
         return False
+    # Counted first, since most pairs of names end here and what follows takes ten times as long.
+    if abs(_letters(name) - _letters(other)) > 1:
+        return False
     short, long = sorted((_plain(name), _plain(other)), key=len)
     if len(long) - len(short) > 1:
         return False
@@ -33,11 +36,20 @@ def is_misspelt(name: str, other: str) -> bool:
     return short[at:] in (long[at + 1 :], long[at + 1 : at + 2] + long[at] + long[at + 2 :])
 
 
+def _letters(name: str) -> int:
+    """The number of characters that are no separators."""
+    letters = len(name)
+    for separator in _SEPARATORS:
+        letters -= name.count(separator)
+    return letters
+
+
 def _plain(name: str) -> str:
-    return name.lower().translate(_SEPARATORS)
+    return name.lower().translate(_WITHOUT_SEPARATORS)
 
 
-_SEPARATORS = str.maketrans("", "", "_-. ")
+_SEPARATORS = "_-. "
+_WITHOUT_SEPARATORS = str.maketrans("", "", _SEPARATORS)
 _SHORTEST = 4  # characters: of shorter names many are one letter apart
 _MAX_SEPARATORS = 4
 

@@ -15,32 +15,35 @@ from collections.abc import Collection, Sequence
 from scorers.conformance.assignment import Partners, best_assignment
 from scorers.conformance.groups import match_groups
 from scorers.conformance.lcs import longest_common_subsequence
-from scorers.conformance.observation import bits
+from scorers.conformance.observation import ObservedCall, bits
 from scorers.conformance.pattern import Pattern
-from scorers.conformance.search import Candidate, Pair, search
+from scorers.conformance.search import Candidate, search
 from scorers.work import Work
 
+Alignment = tuple[Sequence[int], list[int | None]]
+"""The expected calls, as numbers of tools, and for each the call that matches it, or None."""
 
-def align(pattern: Pattern, fits: list[int], costs: list[int], steps: list[int], work: Work) -> list[Pair]:
+
+def align(pattern: Pattern, calls: list[ObservedCall], steps: list[int], work: Work) -> Alignment:
     """Returns every expected call of the cheapest alignment with the index of the call that matches it, or None.
 
-    For call i, ``fits[i]`` are the tools it can match, as bits, ``costs[i]`` (0 or 1) is the cost of leaving it over, and
-    ``steps[i]`` is its step. Steps never decrease, and calls of one step are unordered. Raises WorkLimitError.
+    Call i is of step ``steps[i]``. Steps never decrease, and calls of one step are unordered. Raises WorkLimitError.
     """
     # The polynomial cases come first: the search is exponential at worst, and its limit of work would make an
     # error of a long run that each of these aligns easily.
     chain = pattern.chain
+    same_cost = _same_cost(calls)
+    # Equal costs, since the longest subsequence leaves over the fewest calls, not the cheapest ones.
+    if chain is not None and same_cost and is_ascending(steps):
+        return chain, _align_chain(pattern, chain, calls, work)
+    fits, costs = [call.fits for call in calls], [call.cost for call in calls]
     if chain is not None:
-        # Equal costs, since the longest subsequence leaves over the fewest calls, not the cheapest ones.
-        if is_ascending(steps) and _same_cost(fits, costs):
-            return _align_chain(pattern, chain, fits, work)
         if steps[0] == steps[-1]:
             # Concurrent calls fit a sequence in whatever order it asks for.
-            assigned = _assign([(tool, True) for tool in chain], fits, costs, work)
-            return list(zip(chain, assigned, strict=True))
+            return chain, _assign([(tool, True) for tool in chain], fits, costs, work)
         # Where a call fits tools that another call fits only in part, which one takes a place can decide later matches.
-        if _same_cost(fits, costs) and _are_disjoint(set(fits)):
-            return _align_groups(chain, fits, steps, work)
+        if same_cost and _are_disjoint(set(fits)):
+            return chain, _align_groups(chain, fits, steps, work)
     if pattern.bag is not None:
         return _align_bag(pattern.bag, fits, costs, work)
     # A structured pattern, or calls of several steps that fit several tools of a sequence.
@@ -49,7 +52,8 @@ def align(pattern: Pattern, fits: list[int], costs: list[int], steps: list[int],
         # A call that fits no tool changes no state: left in, it would only multiply the steps of the search.
         if tools:
             groups.setdefault(step, []).append(Candidate(index, tools, costs[index]))
-    return search(pattern, list(groups.values()), work)
+    pairs = search(pattern, list(groups.values()), work)
+    return [tool for tool, _ in pairs], [call for _, call in pairs]
 
 
 def is_ascending(steps: Sequence[int]) -> bool:
@@ -62,14 +66,14 @@ def is_ascending(steps: Sequence[int]) -> bool:
     return True
 
 
-def _same_cost(fits: list[int], costs: list[int]) -> bool:
+def _same_cost(calls: list[ObservedCall]) -> bool:
     """Whether all calls cost the same. Only then is a longest common subsequence certain to be a cheapest alignment."""
-    common: int | None = None
-    for index, tools in enumerate(fits):
-        if tools:
-            if common is not None and costs[index] != common:
+    common = -1
+    for call in calls:
+        if call.fits:
+            if common not in (-1, call.cost):
                 return False
-            common = costs[index]
+            common = call.cost
     return True
 
 
@@ -83,45 +87,43 @@ def _are_disjoint(kinds: Collection[int]) -> bool:
     return union.bit_count() == total
 
 
-def _align_groups(chain: Sequence[int], fits: Sequence[int], steps: Sequence[int], work: Work) -> list[Pair]:
+def _align_groups(chain: Sequence[int], fits: Sequence[int], steps: Sequence[int], work: Work) -> Partners:
     # Unambiguous, since no two kinds of calls have a tool in common; 0 below is a tool that no call fits.
     kind_of = {tool: tools for tools in set(fits) for tool in bits(tools)}
     groups: dict[int, dict[int, list[int]]] = {}
     for call, (tools, step) in enumerate(zip(fits, steps, strict=True)):
         if tools:
             groups.setdefault(step, {}).setdefault(tools, []).append(call)
-    matched = match_groups([kind_of.get(tool, 0) for tool in chain], list(groups.values()), work)
-    return list(zip(chain, matched, strict=True))
+    return match_groups([kind_of.get(tool, 0) for tool in chain], list(groups.values()), work)
 
 
-def _align_chain(pattern: Pattern, chain: tuple[int, ...], fits: list[int], work: Work) -> list[Pair]:
+def _align_chain(pattern: Pattern, chain: tuple[int, ...], calls: list[ObservedCall], work: Work) -> Partners:
     # Most runs are nearly right: a common prefix and suffix are matched directly (some longest subsequence contains them),
     # and only the part between them needs the table.
-    calls = [index for index, tools in enumerate(fits) if tools]
-    start, stop, last = 0, len(chain), len(calls)
-    while start < stop and start < last and fits[calls[start]] >> chain[start] & 1:
+    fitting = [index for index, call in enumerate(calls) if call.fits]
+    start, stop, last = 0, len(chain), len(fitting)
+    while start < stop and start < last and calls[fitting[start]].fits >> chain[start] & 1:
         start += 1
-    while start < stop and start < last and fits[calls[last - 1]] >> chain[stop - 1] & 1:
+    while start < stop and start < last and calls[fitting[last - 1]].fits >> chain[stop - 1] & 1:
         stop, last = stop - 1, last - 1
     # One row for each call; an operation on a row takes time for each 64 positions.
     work.spend((last - start) * (5 + (stop - start) // 64) + 2 * (stop - start), "expect")
     between = (1 << (stop - start)) - 1
-    masks = [pattern.positions(fits[index]) >> start & between for index in calls[start:last]]
+    masks = [pattern.positions(calls[index].fits) >> start & between for index in fitting[start:last]]
     matched = longest_common_subsequence(stop - start, masks)
-    partners: list[int | None] = [*calls[:start]]
-    partners += [None if call is None else calls[start + call] for call in matched]
-    partners += calls[last:]
-    return list(zip(chain, partners, strict=True))
+    partners: Partners = [*fitting[:start]]
+    partners += [None if call is None else fitting[start + call] for call in matched]
+    partners += fitting[last:]
+    return partners
 
 
-def _align_bag(bag: Sequence[tuple[int, bool]], fits: Sequence[int], costs: Sequence[int], work: Work) -> list[Pair]:
+def _align_bag(bag: Sequence[tuple[int, bool]], fits: Sequence[int], costs: Sequence[int], work: Work) -> Alignment:
     assigned = _assign(bag, fits, costs, work)
     # In the order of the run, missing calls last: the order in which a scorer of sequences will read them.
     matched = sorted((call, tool) for call, (tool, _) in zip(assigned, bag, strict=True) if call is not None)
-    missing: list[Pair] = [
-        (tool, None) for call, (tool, required) in zip(assigned, bag, strict=True) if call is None and required
-    ]
-    return [(tool, call) for call, tool in matched] + missing
+    missing = [tool for call, (tool, required) in zip(assigned, bag, strict=True) if call is None and required]
+    calls: Partners = [call for call, _ in matched]
+    return [tool for _, tool in matched] + missing, calls + [None] * len(missing)
 
 
 def _assign(bag: Sequence[tuple[int, bool]], fits: Sequence[int], costs: Sequence[int], work: Work) -> Partners:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from scorers.conformance.alignment import align
+from scorers.conformance.assignment import Partners
 from scorers.conformance.constraints import CompiledConstraint, ConditionIndex, ConstraintCall, ConstraintResult
 from scorers.conformance.observation import ObservedCall, bits
 from scorers.conformance.pattern import Pattern
-from scorers.conformance.search import Pair
 from scorers.score import Outcome
 from scorers.work import Work
 
@@ -20,42 +20,43 @@ _CHECK_COST = 4  # of one constraint, for each call
 class Diagnosis:
     """The calls of a run and their outcomes. ``counted`` are the indexes of the calls that are scored at all.
 
-    ``pairs`` are the expected calls of the cheapest alignment, each with the index of the call that matches it, or None.
-    ``gaps`` are the indexes of the pairs without a call. ``substitutes`` maps some gaps to the index of a call that was made
-    instead: out of order or with wrong arguments.
+    ``expected`` are the calls of the cheapest alignment, as numbers of tools; ``partners[i]`` is the index of the call that
+    matches ``expected[i]``, or None. ``gaps`` are the indexes of those without one. ``substitutes`` maps some gaps to the index
+    of a call that was made instead: out of order or with wrong arguments.
     """
 
     def __init__(
         self,
-        calls: list[ObservedCall],
+        calls: tuple[ObservedCall, ...],
         counted: list[int],
         outcomes: list[Outcome],
-        pairs: list[Pair],
+        expected: Sequence[int],
+        partners: Partners,
         gaps: list[int],
         substitutes: dict[int, int],
         constraint_results: Sequence[ConstraintResult],
     ) -> None:
         self.calls, self.counted, self.outcomes = calls, counted, outcomes
-        self.pairs, self.gaps, self.substitutes = pairs, gaps, substitutes
+        self.expected, self.partners, self.gaps, self.substitutes = expected, partners, gaps, substitutes
         self.constraint_results = constraint_results
 
     def missing(self) -> list[int]:
         """The tools that were not called, not even out of order or with wrong arguments."""
-        return [self.pairs[gap][0] for gap in self.gaps if gap not in self.substitutes]
+        return [self.expected[gap] for gap in self.gaps if gap not in self.substitutes]
 
-    def fitting(self, pair: int) -> int | None:
-        """The call that is the expected one of this pair, perhaps out of order; None if no call is."""
-        matching = self.pairs[pair][1]
+    def fitting(self, at: int) -> int | None:
+        """The call that is ``expected[at]``, perhaps out of order; None if no call is."""
+        matching = self.partners[at]
         if matching is not None:
             return matching
-        substitute = self.substitutes.get(pair)
+        substitute = self.substitutes.get(at)
         return substitute if substitute is not None and self.outcomes[substitute] == "out_of_order" else None
 
 
 def diagnose(
     pattern: Pattern | None,
     constraints: Sequence[CompiledConstraint],
-    calls: list[ObservedCall],
+    calls: tuple[ObservedCall, ...],
     steps: tuple[int, ...],
     counted: list[int],
     work: Work,
@@ -65,36 +66,35 @@ def diagnose(
     work.spend(len(calls) * _CALL_COST, "the number of calls")
     work.spend(len(constraints) * len(counted) * _CHECK_COST, "constraints")
     outcomes: list[Outcome] = ["unscored"] * len(calls)
-    fits: list[int] = []
-    costs: list[int] = []
+    made: list[ObservedCall] = []
     for index in counted:
         call = calls[index]
         # What the alignment does not match keeps this outcome.
         outcomes[index] = call.if_unmatched
-        fits.append(call.fits)
-        costs.append(call.cost)
-    pairs: list[Pair] = []
+        made.append(call)
+    expected: Sequence[int] = ()
+    partners: Partners = []
+    if pattern is not None:
+        expected, partners = align(pattern, made, [steps[index] for index in counted], work)
     gaps: list[int] = []
-    aligned = align(pattern, fits, costs, [steps[index] for index in counted], work) if pattern is not None else []
-    for tool, position in aligned:
+    for at, position in enumerate(partners):
         if position is None:
-            gaps.append(len(pairs))
-            pairs.append((tool, None))
+            gaps.append(at)
         else:
-            outcomes[counted[position]] = "matched"
-            pairs.append((tool, counted[position]))
-    substitutes = _find_substitutes(calls, counted, pairs, gaps, outcomes, work) if gaps else {}
+            partners[at] = index = counted[position]
+            outcomes[index] = "matched"
+    substitutes = _find_substitutes(calls, counted, expected, gaps, outcomes, work) if gaps else {}
     results: list[ConstraintResult] = []
     if constraints:
         by_condition = ConditionIndex(
             [ConstraintCall(steps[index], calls[index].definitely, calls[index].possibly) for index in counted]
         )
         results = [constraint.check(by_condition) for constraint in constraints]
-    return Diagnosis(calls, counted, outcomes, pairs, gaps, substitutes, results)
+    return Diagnosis(calls, counted, outcomes, expected, partners, gaps, substitutes, results)
 
 
 def without_retries(
-    calls: list[ObservedCall], steps: tuple[int, ...], failed: tuple[bool, ...], indexes: list[int]
+    calls: tuple[ObservedCall, ...], steps: tuple[int, ...], failed: tuple[bool, ...], indexes: list[int]
 ) -> list[int]:
     """Returns the indexes without failed attempts that were retried by a call of the same tool in the next step."""
     # Only an immediate retry counts: the same tool two steps later, after others were tried, is a call of its own. Attempts
@@ -115,9 +115,9 @@ def without_retries(
 
 
 def _find_substitutes(
-    calls: list[ObservedCall],
+    calls: tuple[ObservedCall, ...],
     counted: list[int],
-    pairs: list[Pair],
+    expected: Sequence[int],
     gaps: list[int],
     outcomes: list[Outcome],
     work: Work,
@@ -129,7 +129,7 @@ def _find_substitutes(
     """
     wanted = 0
     for gap in gaps:
-        wanted |= 1 << pairs[gap][0]
+        wanted |= 1 << expected[gap]
     unmatched = [index for index in counted if outcomes[index] in ("extra", "unscored") and calls[index].named & wanted]
     work.spend(4 * sum([(calls[index].named & wanted).bit_count() for index in unmatched]), "expect")
     substitutes: dict[int, int] = {}
@@ -142,7 +142,7 @@ def _find_substitutes(
             for tool in bits((calls[index].fits if arguments_fit else calls[index].named) & wanted):
                 waiting.setdefault(tool, []).append(index)
         for gap in gaps:
-            candidates = [] if gap in substitutes else waiting.get(pairs[gap][0], [])
+            candidates = [] if gap in substitutes else waiting.get(expected[gap], [])
             # A call that fits several tools waits in several lists, and may have been taken from another one.
             while candidates and outcomes[candidates[-1]] in ("out_of_order", "wrong_arguments"):
                 candidates.pop()

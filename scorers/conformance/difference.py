@@ -148,8 +148,9 @@ def compare(
     the run breaks. ``find_mismatches`` tells which arguments of a call are not those of the tool with this number.
     Raises what that raises.
     """
-    expected = {call: tool for tool, call in diagnosis.pairs if call is not None}
-    expected |= {call: diagnosis.pairs[gap][0] for gap, call in diagnosis.substitutes.items()}
+    partners = zip(diagnosis.expected, diagnosis.partners, strict=True)
+    expected = {call: tool for tool, call in partners if call is not None}
+    expected |= {call: diagnosis.expected[gap] for gap, call in diagnosis.substitutes.items()}
     missing = _missing_before(tools, diagnosis)
     rows: list[DifferenceRow] = []
     for index, (call, outcome) in enumerate(zip(calls, diagnosis.outcomes, strict=True)):
@@ -173,12 +174,12 @@ def _missing_before(tools: Sequence[tuple[str, str]], diagnosis: Diagnosis) -> M
     missing: dict[int, list[DifferenceRow]] = {}
     # Backwards, since a missing call is due before the next call that the alignment matched.
     next_call = len(diagnosis.calls)
-    for index in range(len(diagnosis.pairs) - 1, -1, -1):
-        tool, call = diagnosis.pairs[index]
+    for index in range(len(diagnosis.expected) - 1, -1, -1):
+        call = diagnosis.partners[index]
         if call is not None:
             next_call = call
         elif index not in diagnosis.substitutes:
-            missing.setdefault(next_call, []).insert(0, DifferenceRow("missing", *tools[tool]))
+            missing.setdefault(next_call, []).insert(0, DifferenceRow("missing", *tools[diagnosis.expected[index]]))
     return missing
 
 

@@ -44,8 +44,8 @@ def expected_calls(pattern: Pattern, diagnosis: Diagnosis, trajectory: Trajector
     """Returns the expected calls of the alignment closest to the run. Raises WorkLimitError."""
     calls, expected = trajectory.calls, []
     unmet = _text_of_no_call(calls)
-    for pair, (tool, _) in enumerate(diagnosis.pairs):
-        fitting = diagnosis.fitting(pair)
+    for at, tool in enumerate(diagnosis.expected):
+        fitting = diagnosis.fitting(at)
         call = None if fitting is None else calls[fitting]
         lent = None if call is None else call.arguments
         if call is not None and fitting is not None and not diagnosis.calls[fitting].definitely >> tool & 1:

@@ -1,13 +1,12 @@
 """A run as a rule sees it: the name of each call and which of the rule's tools it matches, nothing else.
 
-A native score depends only on the *shape* of the run: a token for each call, the steps, and the failures if the rule
-counts them. Runs of one shape have one score, so scores can be cached by shape.
+A native score depends only on the *shape* of the run: its calls as observed, the steps, and the failures if the rule counts
+them. Runs of one shape have one score, so scores can be cached by shape.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from scorers.rules.arguments import Choices, Embed, compile_arguments, fixed_cost
@@ -19,43 +18,25 @@ from scorers.score import Outcome
 from scorers.trajectory import ToolCall
 from scorers.work import Work
 
-NOT_CAPTURED = -1
+_NOT_CAPTURED = -1
+"""In place of the bits of the tools whose arguments a call has."""
 _NEW_NAME_COST = 50
 _NEGLIGIBLE_COST = 10_000
 MAX_CACHED = 1_024
-"""Names, and as many tokens, that an observer caches."""
+"""Names and observed calls that an observer caches, together."""
 MAX_NAME = MAX_LENGTH
 """Characters of a name that is cached. Longer names are matched every time."""
 
-Token = str | tuple[str, int]
-"""The name; if the rule tests its arguments, a pair with the bits of the tools whose arguments hold, or NOT_CAPTURED.
 
-Above these bits are as many for the tools of which a masked value leaves it open whether their arguments hold.
-"""
-
-NOT_EXECUTED: Token = ("", -2)
-"""The token of every call that was not executed."""
-
-IRRELEVANT: Token = ("", -3)
-"""The token of every call that cannot affect the score, so that runs differing only in such calls have one shape."""
-
-
-@dataclass(slots=True, init=False)
 class ObservedCall:
     """A call, with a bit for each tool whose name it has (``named``), that it definitely is, and that it possibly is.
 
     The latter two differ only if the rule tests arguments, or values in them, that were not captured. ``fits`` are the tools
     of the pattern that the call can match; if it matches none, ``if_unmatched`` is its outcome and ``cost`` (0 or 1) its cost.
-    """
 
-    name: Final[str]
-    named: Final[int]
-    definitely: Final[int]
-    possibly: Final[int]
-    fits: Final[int]
-    if_unmatched: Final[Outcome]
-    cost: Final[int]
-    executed: Final[bool]
+    Calls that a rule does not tell apart are one object, for as long as the observer caches it. So it is compared by identity,
+    which makes a shape cheap to look up.
+    """
 
     def __init__(
         self,
@@ -68,23 +49,40 @@ class ObservedCall:
         cost: int,
         executed: bool = True,
     ) -> None:
-        self.name, self.named, self.definitely, self.possibly = name, named, definitely, possibly
-        self.fits, self.if_unmatched, self.cost, self.executed = fits, if_unmatched, cost, executed
+        self.name: Final = name
+        self.named: Final = named
+        self.definitely: Final = definitely
+        self.possibly: Final = possibly
+        self.fits: Final = fits
+        self.if_unmatched: Final[Outcome] = if_unmatched
+        self.cost: Final = cost
+        self.executed: Final = executed
+
+
+_NOT_EXECUTED = ObservedCall("", 0, 0, 0, 0, "unscored", 0, executed=False)
+"""Every call that was not executed."""
+_IRRELEVANT = ObservedCall("", 0, 0, 0, 0, "unscored", 0)
+"""Every call that cannot affect the score, so that runs differing only in such calls have one shape."""
 
 
 class NameMatch:
     """What a name matches: the call as known by its name, the tools that test arguments too, and the test of these."""
 
-    def __init__(self, by_name: ObservedCall, conditional: int, choices: Choices | None, token: Token) -> None:
-        self.by_name, self.conditional, self.choices, self.token = by_name, conditional, choices, token
+    def __init__(self, by_name: ObservedCall, conditional: int, choices: Choices | None) -> None:
+        self.by_name, self.conditional, self.choices = by_name, conditional, choices
         self.masked: MaskedChoices | None = None  # made for the first call that needs it
+        self.by_bits: dict[int, ObservedCall] = {}
+        """Where arguments are tested, the call by the bits of the tools whose arguments hold, or `_NOT_CAPTURED`.
+
+        Above these bits are as many for the tools of which a masked value leaves it open whether their arguments hold.
+        """
 
 
 class Observer:
     """Matches calls against the tools of one rule. The first ``expected`` of ``tools`` are the pattern's.
 
-    Without a pattern (``expected`` is None) no call is extra. With ``distinguish_names`` no call is `IRRELEVANT`: calls of
-    one name may be an attempt and its retry.
+    Without a pattern (``expected`` is None) no call is extra. With ``distinguish_names`` no call is irrelevant: calls of one
+    name may be an attempt and its retry.
     """
 
     def __init__(
@@ -113,10 +111,10 @@ class Observer:
         self._cost_of_name = _NEW_NAME_COST + self._names.cost + self._free.cost + self._forbidden.cost
         self._most_cost = self._cost_of_name + sum([fixed_cost(tool.arguments) for tool in tools])  # for one call
         self._matches: dict[str, NameMatch] = {}
-        self._observed: dict[Token, ObservedCall] = {}
+        self._cached = 0
 
-    def tokens(self, calls: Sequence[ToolCall], work: Work) -> tuple[Token, ...]:
-        """Returns a token for each call. Raises WorkLimitError."""
+    def observe(self, calls: Sequence[ToolCall], work: Work) -> tuple[ObservedCall, ...]:
+        """Returns each call as the rule sees it. Raises WorkLimitError."""
         # Counting what names and arguments cost takes a pass of its own. Where the whole is at most 2 % of the limit
         # it is not worth that.
         if len(calls) * self._most_cost > _NEGLIGIBLE_COST:
@@ -125,26 +123,27 @@ class Observer:
         # The hottest loop of the scorers: every call of every run passes through it. Names are matched once and then looked
         # up; arguments are tested only if the rule tests them for this name.
         matches = self._matches
-        tokens: list[Token] = []
+        observed: list[ObservedCall] = []
         for call in calls:
-            name = call.name
-            match = matches.get(name)
+            match = matches.get(call.name)
             if match is None:
-                match = self._match(name)
-            token = match.token
+                match = self._match(call.name)
+            choices = match.choices
             if not call.executed:
-                token = NOT_EXECUTED
-            elif match.choices is not None:
-                arguments, choices = call.arguments, match.choices
-                matching = NOT_CAPTURED if arguments is None else choices.matching(arguments, work)
+                observed.append(_NOT_EXECUTED)
+            elif choices is None:
+                observed.append(match.by_name)
+            else:
+                arguments = call.arguments
+                matching = _NOT_CAPTURED if arguments is None else choices.matching(arguments, work)
                 if arguments is not None and not (matching and choices.are_literals):
                     matching = self._judged(match, arguments, matching, work)
-                token = (name, matching)
-            tokens.append(token)
-        return tuple(tokens)
+                known = match.by_bits.get(matching)
+                observed.append(self._by_arguments(match, call.name, matching) if known is None else known)
+        return tuple(observed)
 
     def _judged(self, match: NameMatch, arguments: Mapping[str, Any], matching: int, work: Work) -> int:
-        """Returns the bits of the token of a call: those that match, but for what is masked."""
+        """Returns the bits of a call: the tools that match, and above them those of which a mask leaves it open."""
         masked = match.masked
         if masked is None:
             masked = match.masked = MaskedChoices(self._testing(match.conditional), self._embed)
@@ -165,15 +164,6 @@ class Observer:
         choices = [self._match(call.name).choices for call in calls if call.executed]
         work.spend(sum([one.cost for one in choices if one is not None]), "arguments")
 
-    def observed(self, tokens: Sequence[Token]) -> list[ObservedCall]:
-        """Returns the calls that the tokens stand for."""
-        known = self._observed
-        calls: list[ObservedCall] = []
-        for token in tokens:
-            call = known.get(token)
-            calls.append(self._observe(token) if call is None else call)
-        return calls
-
     def is_forbidden(self, name: str) -> bool:
         """Whether the rule forbids calls of this name."""
         return self._forbidden.matching(name) != 0
@@ -186,21 +176,17 @@ class Observer:
         forbidden = {name for name in {call.name for call in calls} if self.is_forbidden(name)}
         return [at for at, call in enumerate(calls) if call.executed and call.name in forbidden]
 
-    def _observe(self, token: Token) -> ObservedCall:
-        if token in (NOT_EXECUTED, IRRELEVANT):
-            return ObservedCall("", 0, 0, 0, 0, "unscored", 0, executed=token == IRRELEVANT)
-        name, bits = (token, 0) if isinstance(token, str) else token
-        match = self._match(name)
-        call, conditional = match.by_name, match.conditional
-        if conditional:
-            holding, unknown = 0, conditional
-            if bits != NOT_CAPTURED:
-                holding, unknown = bits & self._all, bits >> len(self._tools)
-            definitely, possibly = call.definitely | holding, call.definitely | holding | unknown
-            # A pattern cannot redeem a forbidden call, also where a glob or regex of it has the name.
-            fits = 0 if call.if_unmatched == "forbidden" else possibly & self._expected
-            call = ObservedCall(name, call.named, definitely, possibly, fits, call.if_unmatched, call.cost)
-        self._cache(self._observed, name, token, call)
+    def _by_arguments(self, match: NameMatch, name: str, matching: int) -> ObservedCall:
+        by_name, conditional = match.by_name, match.conditional
+        holding, unknown = 0, conditional
+        if matching != _NOT_CAPTURED:
+            holding, unknown = matching & self._all, matching >> len(self._tools)
+        definitely, possibly = by_name.definitely | holding, by_name.definitely | holding | unknown
+        # A pattern cannot redeem a forbidden call, also where a glob or regex of it has the name.
+        fits = 0 if by_name.if_unmatched == "forbidden" else possibly & self._expected
+        call = ObservedCall(name, by_name.named, definitely, possibly, fits, by_name.if_unmatched, by_name.cost)
+        if self._makes_room_for(name):
+            match.by_bits[matching] = call
         return call
 
     def _match(self, name: str) -> NameMatch:
@@ -218,8 +204,9 @@ class Observer:
         by_name = ObservedCall(name, named, unconditional, unconditional, fits, if_unmatched, cost)
         # A name of no concern does not enter the shape: else each new name would be a new shape, and scored again.
         irrelevant = not named and not cost and not self._distinguish_names
-        match = NameMatch(by_name, conditional, self._choices(conditional), IRRELEVANT if irrelevant else name)
-        self._cache(self._matches, name, name, match)
+        match = NameMatch(_IRRELEVANT if irrelevant else by_name, conditional, self._choices(conditional))
+        if self._makes_room_for(name):
+            self._matches[name] = match
         return match
 
     def _choices(self, conditional: int) -> Choices | None:
@@ -229,12 +216,15 @@ class Observer:
         testing = [(number, self._tools[number]) for number in bits(conditional)]
         return [(1 << number, tool.arguments or {}, tool.arguments_mode) for number, tool in testing]
 
-    def _cache(self, cache: dict[Any, Any], name: str, key: Token, value: Any) -> None:
-        """Cache by name. Names come from agents, so both the number and the length of cached names are bounded."""
-        if len(name) <= MAX_NAME:
-            if len(cache) >= MAX_CACHED:
-                cache.clear()
-            cache[key] = value
+    def _makes_room_for(self, name: str) -> bool:
+        """Whether something of this name is cached. Names come from agents, so their number and length are bounded."""
+        if len(name) > MAX_NAME:
+            return False
+        if self._cached >= MAX_CACHED:
+            self._matches.clear()
+            self._cached = 0
+        self._cached += 1
+        return True
 
 
 def bits(mask: int) -> Iterator[int]:

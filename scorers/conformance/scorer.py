@@ -42,7 +42,7 @@ from scorers.conformance.diagnosis import Diagnosis, diagnose, without_retries
 from scorers.conformance.difference import Difference, compare, show_tool
 from scorers.conformance.expectation import compile_expectation
 from scorers.conformance.explanation import Edit, explain
-from scorers.conformance.observation import MAX_NAME, Observer, Token
+from scorers.conformance.observation import MAX_NAME, ObservedCall, Observer
 from scorers.conformance.pattern import NumberedTools, Pattern, PatternError
 from scorers.options import Options
 from scorers.rules.arguments import Embed
@@ -64,7 +64,7 @@ MAX_CACHED_RESIDUALS = 2_000
 MAX_SHAPE_CALLS = 64
 """Calls of a run whose shape is cached."""
 
-Shape = tuple[tuple[Token, ...], tuple[int, ...], tuple[bool, ...]]
+Shape = tuple[tuple[ObservedCall, ...], tuple[int, ...], tuple[bool, ...]]
 
 
 class Result:
@@ -169,11 +169,11 @@ class TrajectoryScorer:
         return sum([edit.cost for edit in self._edits(diagnosis)])
 
     def _shape(self, calls: Sequence[ToolCall], work: Work) -> Shape:
-        tokens = self._observer.tokens(calls, work)
+        observed = self._observer.observe(calls, work)
         steps = tuple([call.step for call in calls])
         # Left out where no limit or retry looks at them, so that runs that differ only in failures share a shape.
         failures = tuple([call.status == "error" for call in calls]) if self._needs_failures else ()
-        return tokens, steps, failures
+        return observed, steps, failures
 
     def difference_key(self, trajectory: Trajectory) -> Hashable:
         """Returns what is equal for runs whose difference reads the same without values, apart from wrong arguments.
@@ -230,22 +230,22 @@ class TrajectoryScorer:
 
     def _cache(self, shape: Shape, result: Result) -> None:
         # Names and lengths come from agents, so only small shapes are cached. When the cache is full, it is cleared.
+        longest = MAX_NAME
         for call in result.diagnosis.calls:
-            if len(call.name) > MAX_NAME:
+            if len(call.name) > longest:
                 return
         if len(self._results) >= MAX_CACHED_SHAPES:
             self._results.clear()
         self._results[shape] = result
 
     def _align(self, shape: Shape, work: Work) -> Diagnosis:
-        tokens, steps, failures = shape
+        observed, steps, failures = shape
         if self._element is not None and self._pattern is not None and self._pattern.size > MAX_CACHED_RESIDUALS:
             self._pattern = Pattern(self._element)  # drops the residuals that earlier runs reached
-        observed = self._observer.observed(tokens)
         counted = [index for index, call in enumerate(observed) if call.executed]
         if not is_ascending(steps):
             # The order in which the calls of one step are listed must not matter, so they are sorted by what is known of them.
-            counted.sort(key=lambda at: (steps[at], _sort_key(tokens[at]), bool(failures) and failures[at]))
+            counted.sort(key=lambda at: (steps[at], *_sort_key(observed[at]), bool(failures) and failures[at]))
         if self.collapses_retries:
             counted = without_retries(observed, steps, failures, counted)
         return diagnose(self._pattern, self._constraints, observed, steps, counted, work)
@@ -279,7 +279,7 @@ class TrajectoryScorer:
         for gap in diagnosis.gaps:
             substitute = diagnosis.substitutes.get(gap)
             if substitute is None:
-                edits.append(Edit("missing", self._tool_name(diagnosis.pairs[gap][0]), 1))
+                edits.append(Edit("missing", self._tool_name(diagnosis.expected[gap]), 1))
             else:
                 call = diagnosis.calls[substitute]
                 edits.append(Edit(diagnosis.outcomes[substitute].replace("_", " "), call.name, 1 + call.cost))
@@ -304,7 +304,7 @@ class TrajectoryScorer:
         return broken
 
     def _details(self, diagnosis: Diagnosis, matched: int, made: int) -> dict[str, Any]:
-        expected = len(diagnosis.pairs)
+        expected = len(diagnosis.expected)
         scored = len(diagnosis.outcomes) - diagnosis.outcomes.count("unscored")
         details: dict[str, Any] = {
             "expected": self._expected,
@@ -371,5 +371,5 @@ def _expected_tool(call: Call, arguments_mode: str) -> dict[str, Any]:
     return {"tool": name, "arguments": literals, "arguments_mode": arguments_mode}
 
 
-def _sort_key(token: Token) -> tuple[str, int]:
-    return (token, 0) if isinstance(token, str) else token
+def _sort_key(call: ObservedCall) -> tuple[str, int, int]:
+    return call.name, call.definitely, call.possibly

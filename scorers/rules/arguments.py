@@ -105,6 +105,7 @@ class Choices:
         self._tests: list[tuple[int, Predicate]] = []
         self._values_of: Callable[[Mapping[str, Any]], Any] | None = None
         self._table: dict[Any, int] = {}
+        self._found_by_booleans = 0
         costs = [fixed_cost(patterns) for _, patterns, _ in choices]
         if _can_be_looked_up(choices):
             # Of one key it returns the value itself, of several a tuple.
@@ -112,6 +113,8 @@ class Choices:
             for bit, patterns, _ in choices:
                 values = values_of(patterns)
                 self._table[values] = self._table.get(values, 0) | bit
+                if any(value in (0, 1) for value in patterns.values()):
+                    self._found_by_booleans |= bit
             del costs[2:]  # each value is hashed, and compared with one that is found
         else:
             self._tests = [(bit, compile_arguments(patterns, mode, embed)) for bit, patterns, mode in choices]
@@ -136,7 +139,7 @@ class Choices:
             found = self._table.get(values, 0)
         except (KeyError, TypeError):  # not there; or unhashable: a list or a mapping, which equals no scalar
             return 0
-        if found:
+        if found & self._found_by_booleans:
             # A boolean finds the entry of 1 or 0, and no value of a choice is one.
             for value in values if type(values) is tuple else (values,):
                 if value is True or value is False:

@@ -76,6 +76,8 @@ def has_mask(value: Any, work: Work) -> bool:
     """Whether the value is masked, or anything inside it among the first `MAX_LOOKED_AT` values. Raises WorkLimitError."""
     if isinstance(value, str):
         return is_masked(value, work)
+    if isinstance(value, int):  # quickly seen, unlike that it is no mapping
+        return False
     if not isinstance(value, Mapping | list | tuple):
         return False
     left, waiting = MAX_LOOKED_AT, [value]
@@ -135,7 +137,11 @@ class MaskedChoices:
 
     def concern(self, arguments: Mapping[str, Any], work: Work) -> bool:
         """Whether an argument that a choice looks at is masked."""
-        return any(has_mask(arguments[key], work) for key in self._keys if key in arguments)
+        # A loop and not `any`: this runs for nearly every call that does not match.
+        for key in self._keys:  # noqa: SIM110
+            if key in arguments and has_mask(arguments[key], work):
+                return True
+        return False
 
     def matching(self, arguments: Mapping[str, Any], work: Work) -> tuple[int, int]:
         """Returns the bits of the choices that match, and of those of which masks leave it open."""

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from scorers import Trajectory
 from scorers.conformance.alignment import align
 from scorers.conformance.expectation import compile_expectation
+from scorers.conformance.observation import ObservedCall
+from scorers.conformance.pattern import Pattern
 from scorers.conformance.search import Candidate, search
 from scorers.rules.model import Expect
 from scorers.work import Work
@@ -39,7 +41,16 @@ def test_equals_brute_force_over_alignments_and_linear_extensions(
     assert value == pytest.approx(value_by_hand(expect, trajectory, free), abs=1e-12)
 
 
-def cost(pairs: Sequence[tuple[int, int | None]], costs: Sequence[int]) -> int:
+Pairs = list[tuple[int, int | None]]
+
+
+def aligned(built: Pattern, fits: Sequence[int], costs: Sequence[int], steps: list[int]) -> Pairs:
+    """The tools of the alignment of calls that fit these tools and cost so much, each with its call."""
+    calls = [ObservedCall("", 0, tools, tools, tools, "extra", cost) for tools, cost in zip(fits, costs, strict=True)]
+    return list(zip(*align(built, calls, steps, Work()), strict=True))
+
+
+def cost(pairs: Pairs, costs: Sequence[int]) -> int:
     matched = {call for _, call in pairs}
     return sum(call is None for _, call in pairs) + sum(one for at, one in enumerate(costs) if at not in matched)
 
@@ -59,7 +70,7 @@ def test_the_fast_alignments_cost_as_much_as_the_search(
     fits = [tools & known for tools, _ in made]
     costs = [max(cost, least_cost) for _, cost in made]
 
-    fast = align(built, fits, costs, list(range(len(made))), Work())
+    fast = aligned(built, fits, costs, list(range(len(made))))
     slow = search(built, [[Candidate(at, fits[at], costs[at])] for at in range(len(made)) if fits[at]], Work())
 
     assert all(call is None or fits[call] >> tool & 1 for tool, call in fast)
@@ -79,7 +90,7 @@ def test_concurrent_calls_of_one_tool_each_are_aligned_with_a_sequence_as_the_se
     fits = [1 << tool & known for tool, _ in made]
     steps = [step for _, step in made]
 
-    fast = align(built, fits, [1] * len(fits), steps, Work())
+    fast = aligned(built, fits, [1] * len(fits), steps)
     groups: dict[int, list[Candidate]] = {}
     for at, step in enumerate(steps):
         if fits[at]:
@@ -108,6 +119,6 @@ def test_concurrent_calls_of_one_tool_each_are_aligned_with_a_sequence_as_the_se
     ],
 )
 def test_pairs_name_the_calls_by_their_index(
-    expect: dict[str, Any], fits: list[int], steps: list[int], pairs: list[tuple[int, int | None]]
+    expect: dict[str, Any], fits: list[int], steps: list[int], pairs: Pairs
 ) -> None:
-    assert align(pattern(expect), fits, [1] * len(fits), steps, Work()) == pairs
+    assert aligned(pattern(expect), fits, [1] * len(fits), steps) == pairs
