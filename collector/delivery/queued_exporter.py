@@ -104,6 +104,7 @@ class QueuedExporter:
             telemetry.child(telemetry.exporter_queue_capacity_bytes, name).set(queue.capacity_bytes)
             telemetry.child(telemetry.exporter_queue_bytes, name).set_function(lambda: queue.used_bytes)
         telemetry.child(telemetry.exporter_queue_spans, name).set_function(lambda: queue.spans)
+        telemetry.child(telemetry.exporter_queue_log_requests, name).set_function(lambda: queue.log_requests)
         self._consumers: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:

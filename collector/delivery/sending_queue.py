@@ -79,6 +79,8 @@ class SendingQueue:
         self._bytes = 0
         self.spans = 0
         """Spans in requests that were put and not acknowledged or dropped yet, durable or not."""
+        self.log_requests = 0
+        """Requests of log records among them."""
         self.dropped = 0
         """Requests dropped undelivered."""
         self.put_count = 0
@@ -113,6 +115,7 @@ class SendingQueue:
         """Queue a request of the spool. Returns its number of spans."""
         request = ExportRequest(signal, b"", items, in_memory=False, row=row, size=size)
         self.spans += request.spans
+        self.log_requests += signal == "logs"
         self._enqueue(request)
         return request.spans
 
@@ -121,6 +124,7 @@ class SendingQueue:
         request.size = len(request.payload)
         request.number, self.put_count = self.put_count, self.put_count + 1
         self.spans += request.spans
+        self.log_requests += request.signal == "logs"
         if self._spool is None:
             self._enqueue(request)
         else:
@@ -193,12 +197,15 @@ class SendingQueue:
 
     def ack(self, request: ExportRequest) -> None:
         """Remove a request that was delivered or given up."""
+        parts = request.parts or (request,)
         self._sending.remove(request)
         self.spans -= request.spans
+        if request.signal == "logs":
+            self.log_requests -= len(parts)
         if request.in_memory:
             self._bytes -= request.size
         if self._spool is not None:
-            self._spool.delete("outbox", [part.row for part in request.parts or (request,)])
+            self._spool.delete("outbox", [part.row for part in parts])
         # The room is free now, for which a request that only the spool has may be waiting.
         self._wake_all()
         if not len(self):
@@ -214,7 +221,7 @@ class SendingQueue:
         self._sending.clear()
         for lane in self._lanes.values():
             lane.clear()
-        self.spans = self._bytes = 0
+        self.spans = self.log_requests = self._bytes = 0
         self._empty.set()
 
     def delivered(self, count: int) -> bool:

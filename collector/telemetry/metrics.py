@@ -210,6 +210,11 @@ class Telemetry(MetricTable):
             "exporter",
         )
         self.exporter_queue_spans = self._gauge("exporter_queue_spans", "Spans waiting or being sent.", "exporter")
+        self.exporter_queue_log_requests = self._gauge(
+            "exporter_queue_log_requests",
+            "Requests of log records, which events are, waiting or being sent.",
+            "exporter",
+        )
 
     def _declare_storage(self) -> None:
         self.held_spans = self._gauge("held_spans", "Spans held for a verdict, for a judge or for the next batch.")

@@ -407,6 +407,12 @@ HEALTH: Sequence[Panel] = (
         width=8,
     ),
     Panel(
+        "Requests of log records not sent yet",
+        "Evaluation events are log records. A backend that takes none of them fills the queue of its spans, too.",
+        [Query(f"rightcall_exporter_queue_log_requests{{{COLLECTOR}}}", "{{exporter}} {{instance}}")],
+        width=8,
+    ),
+    Panel(
         "Sending queue",
         "Share in use, of requests or, with spool: memory, of bytes, whichever is larger; at 1 senders are told to slow down.",
         [Query(f"{QUEUED} > {QUEUED_BYTES} or {QUEUED_BYTES} or {QUEUED}", "{{exporter}} {{instance}}")],

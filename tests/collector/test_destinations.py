@@ -89,6 +89,8 @@ def test_logs_that_a_backend_refuses_for_now_hold_up_none_of_its_traces() -> Non
             wait_for(lambda: "sending logs to" in process.log)
             send(process, *RUN)
             wait_for(lambda: len(sink.spans()) == 3)
+            # That they wait shows while the queue has room: nothing else would, before senders are slowed down.
+            wait_for(lambda: process.metric('rightcall_exporter_queue_log_requests{exporter="otlp"}') == 2)
 
 
 def test_spans_that_are_not_exported_are_counted() -> None:

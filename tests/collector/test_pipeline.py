@@ -701,6 +701,7 @@ CONDITIONAL = {
     "exporter_queue_bytes": "an exporter",
     "exporter_queue_capacity_bytes": "an exporter without a spool",
     "exporter_queue_spans": "an exporter",
+    "exporter_queue_log_requests": "an exporter",
     "held_spans": "an open trace: 0 again after its verdict",
     "traces_open": "an open trace: 0 again after its verdict",
     "resumed_spans": "a restart with a spool",

@@ -78,6 +78,25 @@ def test_only_spans_are_counted_as_spans() -> None:
     run(scenario)
 
 
+def test_requests_of_log_records_are_counted_until_they_are_delivered_or_dropped_joined_or_not() -> None:
+    async def scenario() -> None:
+        queue = SendingQueue(SendingQueueConfig(), joins=True, signals=("traces", "logs"))
+        for _ in range(3):
+            queue.put(ExportRequest("logs", b"", 0))
+        queue.put(ExportRequest("traces", b"", 1))
+        joined = await queue.get("logs")
+        assert (len(joined.parts), queue.log_requests) == (3, 3)
+        queue.requeue(joined)
+        assert queue.log_requests == 3
+        queue.ack(await queue.get("logs"))
+        assert queue.log_requests == 0
+        queue.put(ExportRequest("logs", b"", 0))
+        queue.drop_pending()
+        assert queue.log_requests == 0
+
+    asyncio.run(scenario())
+
+
 def test_it_is_drained_when_the_last_request_is_acknowledged() -> None:
     async def scenario(queue: SendingQueue) -> None:
         assert list(queue.recover()) == [], "it is in memory only"
