@@ -19,7 +19,7 @@ from collector.offline.results_folder import ResultsError, ResultsFolder, Source
 from collector.offline.score import rows_of
 from collector.offline.scorer import Scorer
 from collector.offline.stream import Evaluation
-from collector.receivers.otlp_file import InputError, named_sets
+from collector.receivers.otlp_file import InputError, LeftOut, OtherFileError, named_sets
 from collector.scoring.rule_files import LoadedRules
 
 _MAX_NAME = 80  # characters of the name of a set of traces in that of its results
@@ -44,7 +44,7 @@ def rescore(
     _refuse_recordings(folder, paths)
     sets = {_name_of(_place_of(files, paths)): files for files in named_sets(paths)}
     evaluation = Evaluation([Scorer(rules)], rows_of, jobs=jobs, progress=progress)
-    figures, resumed = tally(()), 0
+    figures, resumed, left_out = tally(()), 0, LeftOut(paths)
     with ResultsFolder(folder, {"rightcall": __version__, "rules": _digest(rules)}) as results:
         for name, files in sets.items():
             # Before they are read: what is written to them meanwhile is a change.
@@ -52,15 +52,21 @@ def rescore(
             results.supersede(name, source)
             known = results.find(name, source)
             if known is not None:
+                left_out.note(files)
                 figures += known
                 resumed += 1
                 continue
             with KeptRows() as rows:
-                for found in evaluation.of_set(files):
-                    rows.extend(found)
+                try:
+                    for found in evaluation.of_set(files):
+                        rows.extend(found)
+                except OtherFileError as error:
+                    left_out.note(files, error)
+                    continue
+                left_out.note(files)
                 figures += (of_set := tally(rows))
                 results.write(name, source, of_set, jsonl(rows))
-    return Rescored(figures, len(sets), resumed)
+    return Rescored(figures, len(sets) - left_out.check(), resumed)
 
 
 def _refuse_recordings(folder: Path, paths: Iterable[Path]) -> None:

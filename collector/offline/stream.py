@@ -21,6 +21,7 @@ from collector.offline.scorer import ConversationRecords, Scorer
 from collector.offline.workers import call_in_processes
 from collector.receivers.otlp_file import (
     InputError,
+    LeftOut,
     OtherFileError,
     Section,
     file_size,
@@ -67,8 +68,16 @@ class Evaluation(Generic[Found]):
 
     def of_files(self, paths: Iterable[Path]) -> Iterator[Found]:
         """Yield what the digest makes of each part of each set of traces, and of its conversations. Raises InputError."""
+        paths = list(paths)
+        left_out = LeftOut(paths)
         for files in named_sets(paths):
-            yield from self.of_set(files)
+            try:
+                yield from self.of_set(files)
+            except OtherFileError as error:
+                left_out.note(files, error)
+            else:
+                left_out.note(files)
+        left_out.check()
 
     def of_set(self, files: Sequence[Path]) -> Iterator[Found]:
         """Yield the same of one set of traces. Raises InputError."""

@@ -11,7 +11,7 @@ import codecs
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -87,6 +87,35 @@ def trace_sets(path: Path) -> Iterator[list[Path]]:
     if not sets:
         raise InputError(f"{path}: contains no {', '.join(_SUFFIXES)} file")
     yield from sets
+
+
+class LeftOut:
+    """Sets of nothing but files about something else, such as settings in a folder below the traces.
+
+    Like such a file among others they are left out, if the folder at a path that was named has traces elsewhere.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._named = set(paths)
+        self._folders = [path for path in self._named if path.is_dir()]
+        self._read = set[Path]()
+        self._others: list[tuple[Path, OtherFileError]] = []
+
+    def note(self, files: Sequence[Path], error: OtherFileError | None = None) -> None:
+        """Take in that a set has traces, or is about something else. Raises that error where a file was named."""
+        if error is None:
+            self._read.update(folder for folder in self._folders if files[0].is_relative_to(folder))
+        elif not self._named.isdisjoint(files):
+            raise error
+        else:
+            self._others.append((files[0], error))
+
+    def check(self) -> int:
+        """Returns how many sets were left out. Raises the error of the first that no folder with traces has."""
+        for file, error in self._others:
+            if not any(file.is_relative_to(folder) for folder in self._read):
+                raise error
+        return len(self._others)
 
 
 def read_set(sections: Iterable[Section | Path], on_read: OnRead = _ignore) -> Iterator[tuple[Path, Signal, bytes]]:

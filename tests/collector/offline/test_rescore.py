@@ -222,6 +222,16 @@ def test_results_of_a_file_give_way_to_those_of_more_of_its_folder() -> None:
     assert contents() == contents("whole")
 
 
+def test_a_set_about_something_else_is_left_out_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("traces/app").mkdir()
+    Path("traces/app/package.json").write_text('{"name": "shop"}')
+    assert (rescore(), rescore()) == (0, 0)
+    assert "3 of 3 sets of traces were scored before" in capsys.readouterr().out
+    assert sorted(written()) == ["a", "b", "c"]
+    assert rescore("other", paths=("traces/app",)) == 2
+    assert "package.json:1: an object with 'name': not OTLP JSON" in capsys.readouterr().err
+
+
 def test_a_folder_with_something_else_is_refused_and_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     Path("mine").mkdir()
     Path("mine/notes.jsonl.new").write_text("keep")

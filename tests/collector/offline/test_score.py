@@ -41,6 +41,24 @@ def test_folders_do_not_mix_though_their_trace_ids_are_the_same(tmp_path: Path) 
     assert found == [(data.span_id(2), 1), (data.span_id(1), 0)]
 
 
+def test_a_folder_of_something_else_below_the_traces_is_left_out_and_one_that_is_named_is_not(tmp_path: Path) -> None:
+    for name, file, body in (("day", "1.pb", AGENT), ("app", "package.json", b'{"name": "shop"}')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_bytes(body)
+    (tmp_path / "tsconfig.json").write_text('{"files": []}')
+    assert len(score_files([tmp_path], no_rules())) == 1
+    for paths in (
+        [tmp_path / "app"],
+        [tmp_path / "day", tmp_path / "app"],
+        [tmp_path / "app" / "package.json", tmp_path],
+    ):
+        with pytest.raises(InputError, match=r"package\.json:1: an object with 'name'"):
+            score_files(paths, no_rules())
+    (tmp_path / "app" / "package.json").write_text('{"name": ')
+    with pytest.raises(InputError, match=r"package\.json"):
+        score_files([tmp_path], no_rules())
+
+
 def test_a_file_that_is_no_request_names_itself(tmp_path: Path) -> None:
     (tmp_path / "noise.pb").write_bytes(b"\xff\xff")
     with pytest.raises(InputError, match=r"noise\.pb"):
