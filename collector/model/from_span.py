@@ -10,6 +10,7 @@ from collector.model.genai_span import MODEL, Content, GenAISpan, Role
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Span
 from collector.payloads.messages import may_contain_tool_calls, tool_call_parts
 from collector.payloads.offered_tools import fits_of
+from collector.payloads.pauses import asks_for_approval, is_told_of_approval
 from collector.payloads.refusals import UNTOLD, Refusal, find_refusal, guardrail_refusal, is_interrupt
 from collector.payloads.response import is_blank
 from collector.payloads.stack_traces import refusal_in_stack
@@ -190,7 +191,15 @@ def model_span_of(span: Span, dialect: str, output: object, messages: object) ->
     if messages:
         _read_langroid(genai_span, output, messages)
     set_input(genai_span, messages)
+    note_approvals(genai_span, output, messages)
     return genai_span
+
+
+def note_approvals(genai_span: GenAISpan, output: object, messages: object) -> None:
+    """Note of a request to a model whether its answer waits for a human's approval, and whether it was told one last."""
+    genai_span.is_pending = genai_span.is_pending or asks_for_approval(output)
+    if is_told_of_approval(messages):
+        genai_span.note(extent="resumed")
 
 
 def _read_langroid(genai_span: GenAISpan, output: object, messages: object) -> None:

@@ -104,7 +104,7 @@ class GenAISpan:
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool
     """TOOL: it waits for a human, or its arguments were recorded and no result, by an instrumentation that records results.
-    AGENT and MODEL: the run waits for a human when it ends, as its span or its memory tells."""
+    AGENT and MODEL: the run waits for a human when it ends, as its span, its memory or the last answer tells."""
     agent: str | None
     """Name of the agent that a TOOL or MODEL span names as its own."""
     conversation_id: str | None

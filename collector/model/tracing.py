@@ -51,7 +51,8 @@ TOOL   resumed  it waited for a human, and is made now
        nested   an agent that it asks has no span of its own, and is named by those of its models
        asks     likewise, and nothing names it: what begins meanwhile may be its own
        starts   likewise, and it goes on when the call has ended
-MODEL  memory   it is no request, but stores the conversation so far, or holds all turns of a run
+MODEL  resumed  it was told last what a human answered to the one before
+       memory   it is no request, but stores the conversation so far, or holds all turns of a run
        loop     likewise, and it made all the calls that it tells of; of GROUP likewise
        part     it is a piece of an answer, which another may hold whole
        turns    it is perhaps several requests

@@ -1,7 +1,9 @@
-"""What runs return that pause, for a human or for a tool that the application runs: of Agno (2 and 3), and of Google's ADK."""
+"""What runs return that pause, for a human or for a tool that the application runs: of Agno (2 and 3), and of Google's ADK; and
+what OpenAI's models ask a human before they call a server of MCP."""
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal
 
 PAUSED: Final = ("I have tools to execute, but ", "Team run paused.")
@@ -18,6 +20,13 @@ another goes on with the answer."""
 ENDS_RUN_OF_ADK: Final = ("exit_loop", "transfer_to_agent", "set_model_response")
 """ADK's own functions, after which it may not ask the model again."""
 
+_MCP_REQUEST: Final = "mcp_approval_request"
+_MCP_ASKED: Final = re.compile(r'"type": ?"mcp_approval_request"')
+"""An item of the answer. Where a text quotes it, its quotation marks are escaped."""
+_MCP_ANSWERED: Final = "mcp_approval_response"
+_BY_USER: Final = re.compile(r'"role\\?": ?\\?"user\\?"')
+"""Beside quotation marks that are escaped: OpenLLMetry for JavaScript has the whole input as the text of a message."""
+
 
 def outcome_of_pause(returned: str) -> Literal["told", "open"]:
     """Returns what is known of the calls for which it waits, as the outcome of an AGENT."""
@@ -27,3 +36,18 @@ def outcome_of_pause(returned: str) -> Literal["told", "open"]:
 def waits_for_confirmation(answer: object) -> bool:
     """Whether it is what Google's ADK answers in place of a tool whose call a human has to confirm first."""
     return type(answer) is str and _UNCONFIRMED in answer[:_MAX_ANSWER]
+
+
+def asks_for_approval(answer: object) -> bool:
+    """Whether an answer of OpenAI's asks the user to approve what a server of MCP would do: the provider calls it once told."""
+    # The plain words are looked for first: every answer and input passes through here, and nearly none has them.
+    if type(answer) is not str or _MCP_REQUEST not in answer or _MCP_ANSWERED in answer:
+        return False
+    return _MCP_ASKED.search(answer) is not None
+
+
+def is_told_of_approval(messages: object) -> bool:
+    """Whether a request to OpenAI's models tells what the user answered to that, and no words of the user after it."""
+    if type(messages) is not str or _MCP_ANSWERED not in messages:
+        return False
+    return _BY_USER.search(messages, messages.rfind(_MCP_ANSWERED)) is None

@@ -152,6 +152,8 @@ def _ask_in_turn(models: Sequence[GenAISpan], tools: Sequence[GenAISpan]) -> boo
             or model.output is not None
             or model.has_output
             or model.tool_results is not None
+            or model.is_pending
+            or model.tracing.extent
             or (not is_last and tools[at].start_ns < model.end_ns)
         ):
             return False

@@ -99,7 +99,7 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
             return not known.has_waiting_before(anchor)
         if begins_told_of_others(run, anchor) and known.is_first(anchor):
             return True
-        if resumes_run(anchor.user_input) and not known.has_run_before(anchor):
+        if (resumes_run(anchor.user_input) or _is_told_of_approval(run)) and not known.has_run_before(anchor):
             return True
         if run.models and anchor.scope in BEGIN_WITH_ANSWERS:
             return False
@@ -109,6 +109,11 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
         return False
     model = run.models[0]
     return bool(model.tool_results) and model.history is None and model is anchor and not model.parent_span_id
+
+
+def _is_told_of_approval(run: RunSpans) -> bool:
+    """Whether the first request of a run tells what a human answered to an earlier one."""
+    return bool(run.models) and min(run.models, key=by_start).tracing.extent == "resumed"
 
 
 def _makes_call_that_waited(run: RunSpans, known: KnownCalls) -> bool:
@@ -241,10 +246,12 @@ def _asked_last(run: RunSpans, requested: Sequence[RequestedCall]) -> list[Reque
 
 
 def _says_that_it_waits(run: RunSpans) -> bool:
-    """Whether the run's span tells that it waits, or one inside that is of the same run, after which no model was asked:
-    OpenLLMetry has two of an agent of LangChain.
+    """Whether the run's span tells that it waits, or its last answer, or a span inside that is of the same run, after which no
+    model was asked: OpenLLMetry has two of an agent of LangChain.
     """
     if run.anchor is not None and run.anchor.is_pending:
+        return True
+    if run.models and max(run.models, key=by_start).is_pending:
         return True
     waiting = [span.end_ns for span in run.wrappers if span.is_pending]
     return bool(waiting) and all(model.start_ns < max(waiting) for model in run.models)

@@ -15,7 +15,7 @@ from collector.dialects.openinference.common import (
     NAME,
 )
 from collector.model import semconv
-from collector.model.from_span import model_span_of
+from collector.model.from_span import model_span_of, note_approvals
 from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.graphs import note_node
 from collector.model.span import Span
@@ -95,12 +95,9 @@ def read_model(span: Span) -> GenAISpan | None:
     genai_span = model_span_of(span, NAME, calls, given)
     # An answer without calls is in `output.value` alone. It was captured all the same.
     genai_span.has_output = genai_span.has_output or (bool(output) and output != HIDDEN)
-    if calls is not None and names_tool_to_call(get(_PARAMETERS)):
-        genai_span.finish = "other"  # as OpenAI has it
-    elif calls is not None and span.scope.name == AGENTS_JS and get(_REASON) == "stop":
-        genai_span.finish = "tool_calls"
-    if not genai_span.has_output and span.scope.name == _GOOGLE:
-        genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
+    _correct_finish(genai_span, span, asks=calls is not None)
+    if calls is not output:
+        note_approvals(genai_span, output, None)
     if calls is None:
         _read_words(genai_span, span, given, output)
     metadata = get(METADATA)
@@ -117,6 +114,16 @@ def read_model(span: Span) -> GenAISpan | None:
     elif span.scope.name == agno.SCOPE:
         agno.note_unmarked_failures(genai_span, span)
     return genai_span
+
+
+def _correct_finish(genai_span: GenAISpan, span: Span, *, asks: bool) -> None:
+    """Sets why the answer ended where that is recorded otherwise, or means something else, for one that ``asks`` for calls."""
+    if asks and names_tool_to_call(span.attributes.get(_PARAMETERS)):
+        genai_span.finish = "other"  # as OpenAI has it
+    elif asks and span.scope.name == AGENTS_JS and span.attributes.get(_REASON) == "stop":
+        genai_span.finish = "tool_calls"
+    if not genai_span.has_output and span.scope.name == _GOOGLE:
+        genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
 
 
 def _read_words(genai_span: GenAISpan, span: Span, given: object, output: object) -> None:

@@ -157,3 +157,43 @@ def test_what_a_tool_that_openai_ran_was_given_is_in_its_result(result: Any, arg
     told = {} if result is None else {"output.value": json.dumps(result, separators=(",", ":"))}
     given = {"tool.name": "web_search", "tool_call.id": "ws_abc", "tool.parameters": "{}", "input.value": "{}", **told}
     assert read_tool(oi("gen_ai", "TOOL", "execute_tool web_search", 2, 1, 0, 1, **given))[2] == arguments
+
+
+ASKED_OF_MCP = (
+    '{"id":"resp_1","object":"response","output":[{"id":"mcpr_1","type":"mcp_approval_request","server_label":"s",'
+    '"name":"erase","arguments":"{\\"n\\":1}"}],"output_text":""}'
+)
+ANSWERED_BY_MCP = (
+    '{"id":"resp_2","object":"response","output":[{"id":"mcp_2","type":"mcp_call","server_label":"s","name":"erase",'
+    '"arguments":"{\\"n\\":1}","output":"ok","status":"completed","error":null},{"id":"msg_2","type":"message",'
+    '"status":"completed","role":"assistant","content":[{"type":"output_text","text":"done"}]}],"output_text":"done"}'
+)
+QUESTION = '{"type":"message","role":"user","content":"hi"}'
+APPROVED = (
+    '{"type":"hosted_tool_call","id":"mcpr_1","name":"mcp_approval_request","status":"completed","providerData":{"id":'
+    '"mcpr_1","type":"mcp_approval_request","server_label":"s","name":"erase","arguments":"{\\"n\\":1}"}},{"type":'
+    '"hosted_tool_call","name":"mcp_approval_response","providerData":{"approve":true,"approval_request_id":"mcpr_1"}}'
+)
+
+
+def response(number: int, at: float, told: str, answer: str) -> Span:
+    return oi(AGENTS, "LLM", "response", number, 2, at, 10, input__value=f"[{told}]", output__value=answer)
+
+
+def test_a_call_of_a_server_of_mcp_that_waits_for_approval_is_made_in_another_trace() -> None:
+    """The hosted tool of OpenAI Agents: an answer asks for the approval, and no span shows that the run waits."""
+    workflow = oi(AGENTS, "CHAIN", "Agent workflow", 1, 0, 0, 100)
+    agent = oi(AGENTS, "AGENT", "Helper", 2, 1, 1, 98, graph__node__id="Helper")
+    asked = response(3, 5, QUESTION, ASKED_OF_MCP)
+    assert doubts(run_of(workflow, agent, asked)) == ["other_traces"]
+    goes_on = response(4, 20, f"{QUESTION},{APPROVED}", ANSWERED_BY_MCP)
+    run = run_of(workflow, agent, goes_on)
+    assert (called(run), doubts(run)) == (["erase"], ["other_traces"])
+    run = run_of(workflow, agent, asked, goes_on)  # approved by a function of the application
+    assert (called(run), doubts(run)) == (["erase"], [])
+
+
+def test_an_approval_before_the_last_question_is_of_an_earlier_run() -> None:
+    later = response(3, 5, f'{QUESTION},{APPROVED},{{"type":"message","role":"user","content":"thanks"}}', "{}")
+    agent = oi(AGENTS, "AGENT", "Helper", 2, 0, 1, 98, graph__node__id="Helper")
+    assert "other_traces" not in doubts(run_of(agent, later))
