@@ -11,10 +11,11 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import context_span_of, genai_span_of, model_span_of
+from collector.model.from_span import MAX_EVENTS, context_span_of, genai_span_of, model_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal
+from collector.payloads.stack_traces import refusal_by_hook_of_pydantic_ai
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import MAX_TEXT, find_text, first_name, first_value, name_of, parse_any
 
@@ -37,6 +38,8 @@ _ASKS: Final = "ApprovalRequired"
 """Whatever comes of that: a call that was approved runs anew, in a span of its own."""
 _CANCELLED: Final = "asyncio.exceptions.CancelledError"
 """What ends the spans of calls beside one that fails and so ends the run. A function in a thread goes on."""
+_OF_HOOK: Final = ("pydantic_ai.exceptions.ModelRetry", "pydantic_ai.exceptions.ToolFailed")
+"""What a hook raised, before or after the tool. Raised by a tool they have other types (2.x): those of what they become."""
 _RESULT: Final = "final_result"
 _WAITING, _RUN_ELSEWHERE, _CALL = '{"calls":[', '{"calls":[{', '"part_kind":"tool-call"'
 """In place of a result: the calls that another process runs, and after them those for which a human is asked."""
@@ -69,10 +72,20 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.refusal = Refusal()
     genai_span.is_pending = _DEFERRED in span.attributes
     if genai_span.status == "error" and genai_span.refusal is None:  # 1.0: the exception has no words
-        genai_span.refusal = tool_result(None, first_value(span.attributes, _RESULTS)).refusal
+        genai_span.refusal = tool_result(None, first_value(span.attributes, _RESULTS)).refusal or _refusal_by_hook(span)
     if genai_span.error_type == _CANCELLED and genai_span.refusal is None:
         genai_span.note(outcome="text")
     return genai_span
+
+
+def _refusal_by_hook(span: Span) -> Refusal | None:
+    """Returns what an exception tells of a hook that raised it in place of the tool."""
+    for event in span.events[:MAX_EVENTS]:
+        if event.name == semconv.EVENT_EXCEPTION:
+            refusal = refusal_by_hook_of_pydantic_ai(event.attributes.get(semconv.EXCEPTION_STACK_TRACE))
+            is_of_hook = event.attributes.get(semconv.EXCEPTION_TYPE) in _OF_HOOK
+            return Refusal(is_sure=False) if refusal is None and is_of_hook else refusal
+    return None
 
 
 def _read_agent(span: Span) -> GenAISpan:

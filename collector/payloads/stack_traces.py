@@ -24,6 +24,12 @@ _FIRST: Final = re.compile(
     r"|(?P<callback_after>\n +altered_function_response = )"
 )
 _BEFORE: Final = ("before", "plugin", "callback")
+_BEGINNING: Final = "Traceback (most recent call last):\n"
+_WRAPPED: Final = re.compile(r"\n +(?:return|tool_result =) await cap\.wrap_tool_execute\(")
+_INSIDE: Final = re.compile(
+    r", in lifecycle\n +args = await cap\.(?P<before>before)_tool_execute\(|, in (?:lifecycle|do_execute|_raw_execute)\n"
+)
+"""In Pydantic AI (2.62): the hooks before the tool, or what else those around it call."""
 
 
 def refusal_in_stack(trace: object) -> Refusal | None:
@@ -41,3 +47,21 @@ def refusal_in_stack(trace: object) -> Refusal | None:
     if first.lastgroup == "around" and _AGNO_TOOL.search(trace, first.end(), _MAX_TRACE) is None:
         return Refusal(is_sure=False)
     return BEGAN
+
+
+def refusal_by_hook_of_pydantic_ai(trace: object) -> Refusal | None:
+    """Returns what a stack trace says of a hook that raised in place of a tool; None if the tool was called, or nothing tells.
+
+    Of hooks around the tool nothing tells whether one raised before or after it. What was raised is in the last part of the
+    trace, after its causes: an agent inside the tool may have hooks as well.
+    """
+    if type(trace) is not str:
+        return None
+    beginning = max(trace.rfind(_BEGINNING), 0)
+    end = beginning + _MAX_TRACE
+    if (wrapped := _WRAPPED.search(trace, beginning, end)) is None:
+        return None
+    inside = _INSIDE.search(trace, wrapped.end(), end)
+    if inside is None:
+        return Refusal(is_sure=False)
+    return Refusal() if inside["before"] else None

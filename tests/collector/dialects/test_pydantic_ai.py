@@ -165,6 +165,39 @@ def test_a_call_may_have_ended_before_its_tool_ran(more: dict[str, str], expecte
     assert (called(run), doubts(run)) == expected
 
 
+BLOCKED = """Traceback (most recent call last):
+  File "/app/pydantic_ai/capabilities/combined.py", line 1092, in wrapped
+    return await cap.wrap_tool_execute(
+  File "/app/pydantic_ai/tool_manager.py", line 753, in lifecycle
+    args = await cap.before_tool_execute(ctx, call=call, tool_def=tool_def, args=args)
+  File "/app/policy.py", line 7, in block
+RuntimeError: blocked by policy
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "stack", "expected"),
+    [
+        ("RuntimeError", BLOCKED, (["(pay)"], [])),
+        ("RuntimeError", None, (["pay"], [])),
+        ("pydantic_ai.exceptions.ToolFailed", None, (["pay"], ["uncertain_execution"])),
+        ("pydantic_ai.exceptions.ToolFailedError", None, (["pay"], [])),
+    ],
+    ids=["a hook before the tool", "no stack trace", "as hooks raise it", "as tools raise it"],
+)
+def test_a_hook_may_have_raised_in_place_of_the_tool(error: str, stack: str | None, expected: Any) -> None:
+    """The hooks of 2.62, `before_tool_execute` and the like: their spans differ from those of tools that fail in this alone."""
+    raised = {"exception.type": error, "exception.message": "blocked"}
+    raised |= {} if stack is None else {"exception.stacktrace": stack}
+    given = {**NAMED, "gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.arguments": '{"order": 7}'}
+    run = run_of(
+        pai("invoke_agent travel", 1, attributes={"agent_name": "travel"}, lasting=100),
+        model_span([("c1", "pay", {"order": 7})], 2),
+        pai("execute_tool pay", 3, 1, at=20, attributes=given, events=[("exception", raised)], status=2),
+    )
+    assert (called(run), doubts(run)) == expected
+
+
 def denied_inside(*more: Any, kind: str = "unapproved") -> Any:
     """Builds a run of 2.68 whose handler of deferred calls denied one in words of its own, and that went on."""
     offered = {

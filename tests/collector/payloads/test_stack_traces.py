@@ -1,11 +1,11 @@
-"""What a stack trace tells of whether a tool began: frames as Agno (3) and Google's ADK for Python (2) leave them."""
+"""What a stack trace tells of whether a tool began: frames of Agno (3), Google's ADK for Python (2), Pydantic AI (2.62)."""
 
 from __future__ import annotations
 
 import pytest
 
 from collector.payloads.refusals import BEGAN, Refusal
-from collector.payloads.stack_traces import refusal_in_stack
+from collector.payloads.stack_traces import refusal_by_hook_of_pydantic_ai, refusal_in_stack
 
 BEGINNING = "Traceback (most recent call last):\n"
 
@@ -42,3 +42,43 @@ def test_the_outermost_frame_tells_a_hook_from_the_tool(frames: str, told: Refus
 @pytest.mark.parametrize("trace", [None, 7, "", BEGINNING + frame("main", "run()") * 1000 + TOOL])
 def test_what_is_no_trace_or_beyond_its_limit_tells_nothing(trace: object) -> None:
     assert refusal_in_stack(trace) is None
+
+
+WRAPPED = frame("wrapped", "return await cap.wrap_tool_execute(") + frame(
+    "wrap_tool_execute", "return await handler(args)"
+)
+BEFORE = frame("lifecycle", "args = await cap.before_tool_execute(ctx, call=call, args=args)")
+AFTER = frame("lifecycle", "return await cap.after_tool_execute(ctx, call=call, result=tool_result)")
+HANDLED = frame("lifecycle", "tool_result = await cap.on_tool_execute_error(ctx, call=call, error=e)")
+CALLED = frame("lifecycle", "tool_result = await do_execute(args)") + frame("_raw_execute", "return await call_tool(")
+NO_HOOKS = frame("do_execute", "return await self._raw_execute(") + frame("_raw_execute", "return await call_tool(")
+
+
+@pytest.mark.parametrize(
+    ("frames", "told"),
+    [
+        (WRAPPED + BEFORE, Refusal()),
+        (WRAPPED + WRAPPED + frame("guard", "raise PermissionError"), Refusal(is_sure=False)),
+        (WRAPPED + AFTER, None),
+        (WRAPPED + HANDLED + CALLED, None),
+        (WRAPPED + CALLED, None),
+        (WRAPPED + NO_HOOKS, None),
+        # Inside the tool, an agent whose hook blocks a tool of its own.
+        (WRAPPED + CALLED + WRAPPED + BEFORE, None),
+        (frame("charge", "raise PermissionError"), None),
+        (frame("main", "run()") * 1000 + WRAPPED + BEFORE, None),
+    ],
+)
+def test_the_hooks_of_pydantic_ai_are_told_from_the_tool(frames: str, told: Refusal | None) -> None:
+    assert refusal_by_hook_of_pydantic_ai(f"{BEGINNING}{frames}ValueError\n") == told
+
+
+def test_what_was_raised_is_in_the_last_part_of_a_trace() -> None:
+    """A tool that asks to be called again: its exception is the cause of that which the framework makes of it."""
+    cause = f"{BEGINNING}{frame('_raw_execute', 'return await call_tool(')}ModelRetry\n\nThe above exception was...\n\n"
+    assert refusal_by_hook_of_pydantic_ai(f"{cause}{BEGINNING}{WRAPPED}{CALLED}ToolRetryError\n") is None
+    assert refusal_by_hook_of_pydantic_ai(f"{cause}{BEGINNING}{WRAPPED}{BEFORE}ModelRetry\n") == Refusal()
+
+
+def test_what_is_no_trace_tells_nothing_of_hooks() -> None:
+    assert refusal_by_hook_of_pydantic_ai(None) is None
