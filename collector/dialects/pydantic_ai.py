@@ -82,9 +82,11 @@ def _refusal_by_hook(span: Span) -> Refusal | None:
     """Returns what an exception tells of a hook that raised it in place of the tool."""
     for event in span.events[:MAX_EVENTS]:
         if event.name == semconv.EVENT_EXCEPTION:
-            refusal = refusal_by_hook_of_pydantic_ai(event.attributes.get(semconv.EXCEPTION_STACK_TRACE))
-            is_of_hook = event.attributes.get(semconv.EXCEPTION_TYPE) in _OF_HOOK
-            return Refusal(is_sure=False) if refusal is None and is_of_hook else refusal
+            stack = event.attributes.get(semconv.EXCEPTION_STACK_TRACE)
+            if stack is not None:
+                return refusal_by_hook_of_pydantic_ai(stack)
+            # Functions that take an output raise the same as hooks: only a stack trace tells them apart.
+            return Refusal(is_sure=False) if event.attributes.get(semconv.EXCEPTION_TYPE) in _OF_HOOK else None
     return None
 
 

@@ -173,6 +173,13 @@ BLOCKED = """Traceback (most recent call last):
   File "/app/policy.py", line 7, in block
 RuntimeError: blocked by policy
 """
+OF_OUTPUT = """Traceback (most recent call last):
+  File "/app/pydantic_ai/capabilities/abstract.py", line 1478, in wrap_output_process
+    return await handler(output)
+  File "/app/pydantic_ai/_output.py", line 476, in execute_output_function
+    output = await function_schema.call(args, run_context)
+pydantic_ai.exceptions.ModelRetry: bad answer
+"""
 
 
 @pytest.mark.parametrize(
@@ -181,9 +188,16 @@ RuntimeError: blocked by policy
         ("RuntimeError", BLOCKED, (["(pay)"], [])),
         ("RuntimeError", None, (["pay"], [])),
         ("pydantic_ai.exceptions.ToolFailed", None, (["pay"], ["uncertain_execution"])),
+        ("pydantic_ai.exceptions.ModelRetry", OF_OUTPUT, (["pay"], [])),
         ("pydantic_ai.exceptions.ToolFailedError", None, (["pay"], [])),
     ],
-    ids=["a hook before the tool", "no stack trace", "as hooks raise it", "as tools raise it"],
+    ids=[
+        "a hook before the tool",
+        "no stack trace",
+        "as hooks raise it",
+        "a function of an output",
+        "as tools raise it",
+    ],
 )
 def test_a_hook_may_have_raised_in_place_of_the_tool(error: str, stack: str | None, expected: Any) -> None:
     """The hooks of 2.62, `before_tool_execute` and the like: their spans differ from those of tools that fail in this alone."""
