@@ -26,8 +26,6 @@ def is_misspelt(name: str, other: str) -> bool:
     if abs(_letters(name) - _letters(other)) > 1:
         return False
     short, long = sorted((_plain(name), _plain(other)), key=len)
-    if len(long) - len(short) > 1:
-        return False
     at = next((at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     if short == long:
         return True

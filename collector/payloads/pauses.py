@@ -24,6 +24,8 @@ _MCP_REQUEST: Final = "mcp_approval_request"
 _MCP_ASKED: Final = re.compile(r'"type": ?"mcp_approval_request"')
 """An item of the answer. Where a text quotes it, its quotation marks are escaped."""
 _MCP_ANSWERED: Final = "mcp_approval_response"
+_MAX_LAST: Final = 16_384
+"""Characters of an input among which an answer that was told last is looked for: with a long conversation it has megabytes."""
 _BY_USER: Final = re.compile(r'"role\\?": ?\\?"user\\?"')
 """Beside quotation marks that are escaped: OpenLLMetry for JavaScript has the whole input as the text of a message."""
 
@@ -40,7 +42,7 @@ def waits_for_confirmation(answer: object) -> bool:
 
 def asks_for_approval(answer: object) -> bool:
     """Whether an answer of OpenAI's asks the user to approve what a server of MCP would do: the provider calls it once told."""
-    # The plain words are looked for first: every answer and input passes through here, and nearly none has them.
+    # The plain words are looked for first: every answer passes through here, and nearly none has them.
     if type(answer) is not str or _MCP_REQUEST not in answer or _MCP_ANSWERED in answer:
         return False
     return _MCP_ASKED.search(answer) is not None
@@ -48,6 +50,7 @@ def asks_for_approval(answer: object) -> bool:
 
 def is_told_of_approval(messages: object) -> bool:
     """Whether a request to OpenAI's models tells what the user answered to that, and no words of the user after it."""
-    if type(messages) is not str or _MCP_ANSWERED not in messages:
+    if type(messages) is not str:
         return False
-    return _BY_USER.search(messages, messages.rfind(_MCP_ANSWERED)) is None
+    at = messages.rfind(_MCP_ANSWERED, max(len(messages) - _MAX_LAST, 0))
+    return at >= 0 and _BY_USER.search(messages, at) is None

@@ -20,7 +20,7 @@ from scorers.conformance.pattern import Pattern
 from scorers.conformance.search import Candidate, search
 from scorers.work import Work
 
-Alignment = tuple[Sequence[int], list[int | None]]
+Alignment = tuple[Sequence[int], Partners]
 """The expected calls, as numbers of tools, and for each the call that matches it, or None."""
 
 
