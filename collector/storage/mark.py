@@ -10,7 +10,10 @@ import contextlib
 import os
 import struct
 from pathlib import Path
+from typing import Final
 from zlib import crc32
+
+_AT_ONCE: Final = 16  # rows
 
 
 class Mark:
@@ -42,24 +45,31 @@ class Mark:
 
 
 class Attempts:
-    """Which row recovery is at, so that a row at which the process ends again and again is found out."""
+    """Which rows recovery is at, so that a row at which the process ends again and again is found out.
+
+    To write a row takes as long as to restore half of one. So `_AT_ONCE` of them are noted together, and where a start ended at
+    these, the next one notes each of them alone.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open or create its file. Raises OSError."""
-        self._mark = Mark(path, "<qB")  # a damaged row may have any number
-        self._row, self._count = self._mark.read() or (0, 0)
+        self._mark = Mark(path, "<qBB")  # a damaged row may have any number
+        self._ended, self._ended_size, self._count = self._mark.read() or (0, 0, 0)
+        self._noted, self._size = self._ended, 0
 
     def begin(self, row: int) -> int:
         """Note that a row is being restored. Returns how many starts before this one ended at it, one after the other."""
-        count = self._count if row == self._row else 0
-        with contextlib.suppress(OSError):  # a full disk, which is no reason not to restore it
-            self._mark.write(row, min(count + 1, 255))
+        count = self._count if 0 <= row - self._ended < self._ended_size else 0
+        if count or not 0 <= row - self._noted < self._size:
+            self._noted, self._size = row, 1 if count else _AT_ONCE
+            with contextlib.suppress(OSError):  # a full disk, which is no reason not to restore it
+                self._mark.write(row, self._size, min(count + 1, 255))
         return count
 
     def end(self) -> None:
         """Note that no row is being restored any more."""
         with contextlib.suppress(OSError):  # a full disk, or closed already
-            self._mark.write(0, 0)
+            self._mark.write(0, 0, 0)
 
     def close(self) -> None:
         """Close the file; it may be closed already."""

@@ -19,7 +19,7 @@ import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from collector.assembly.conversations import Conversation, ConversationKey
 from collector.assembly.trace import Given, Trace
@@ -62,7 +62,11 @@ class RecordKind(IntEnum):
     """As the traces of the records that follow opened, runs that had their verdict before then were forgotten."""
 
 
-_REFERS = (1 << 4, 1 << 5)  # added to the kind of a record that has a row instead of the resource, of the scope
+OF_SPANS: Final[Mapping[int, RecordKind]] = {
+    int(kind): kind for kind in (RecordKind.SPANS, RecordKind.LOG, RecordKind.CONTEXT, RecordKind.CUT)
+}
+"""The kinds of records of spans or log records."""
+_REFERS: Final = (1 << 4, 1 << 5)  # added to the kind of a record that has a row instead of the resource, of the scope
 _ROW = struct.Struct("<Q")
 _TIME = struct.Struct("<Q")
 _KEY = struct.Struct("<Q")
@@ -99,29 +103,30 @@ def reference(kind: int, at: int, row: int) -> tuple[int, bytes]:
 
 def own_kind(kind: int) -> int:
     """Returns the kind of a record, whether it refers to others or not."""
-    return kind & ~_REFERS[0] & ~_REFERS[1]
+    return kind & ~(1 << 4 | 1 << 5)
 
 
 def read_record(row: int, kind: int, packed: bytes, shared: Mapping[int, bytes]) -> SpoolRecord:
     """Decode a record of spans or log records; ``shared`` are parts by row. Raises ValueError if it is damaged."""
-    refers, kind = [kind & flag for flag in _REFERS], own_kind(kind)
-    parts = unpack(packed)
+    own, parts = OF_SPANS.get(own_kind(kind)), unpack(packed)
     ids = _split_ids(parts[0], _TRACE_ID) if parts else []
-    known = kind in (RecordKind.SPANS, RecordKind.LOG, RecordKind.CONTEXT, RecordKind.CUT)
-    if not ids or len(parts) < len(ids) + 3 or not known or (kind == RecordKind.LOG and len(parts) < 5):
+    if own is None or not ids or len(parts) < len(ids) + 3 or (own is RecordKind.LOG and len(parts) < 5):
         raise ValueError(DAMAGED)
-    links = dict(zip(ids, ([_checked(link, _LINK)] for link in parts[1 : len(ids) + 1]), strict=True))
+    links = {trace_id: [_checked(parts[at], _LINK)] for at, trace_id in enumerate(ids, 1)}
     envelope, raws = parts[len(ids) + 1 : len(ids) + 3], parts[len(ids) + 3 :]
-    rows = []
-    for at, part in enumerate(envelope):
-        if refers[at]:
-            try:
-                (found,) = _ROW.unpack(part)
-                envelope[at] = shared[found]
-            except (struct.error, KeyError):
-                raise ValueError(DAMAGED) from None
-            rows.append(found)
-    return SpoolRecord(row, RecordKind(kind), links, Envelope(*envelope), raws, tuple(rows))
+    rows = list[int]()
+    if own != kind:
+        for at, flag in enumerate(_REFERS):
+            if kind & flag:
+                rows.append(_row_in(envelope[at], shared))
+                envelope[at] = shared[rows[-1]]
+    return SpoolRecord(row, own, links, Envelope(envelope[0], envelope[1]), raws, tuple(rows))
+
+
+def _row_in(reference: bytes, shared: Mapping[int, bytes]) -> int:
+    if len(reference) != _ROW.size or (row := _ROW.unpack(reference)[0]) not in shared:
+        raise ValueError(DAMAGED)
+    return int(row)
 
 
 def write_tombstone(trace: Trace) -> bytes:

@@ -23,7 +23,9 @@ from collector.otlp.handed_over import handover_of
 from collector.otlp.structure import Envelope
 from collector.scoring.conversations import restore
 from collector.storage.journal import Journal
+from collector.storage.packing import DAMAGED
 from collector.storage.records import (
+    OF_SPANS,
     RecordKind,
     SpoolRecord,
     own_kind,
@@ -134,7 +136,11 @@ class Recovery:
     def _record(self, kind: int, row: int, packed: bytes) -> Iterator[None]:
         # The times of the process before mean nothing on this clock: every trace is as if it had just arrived.
         now = self._now()
-        if kind == RecordKind.CONVERSATION:
+        if own_kind(kind) in OF_SPANS:  # nearly all
+            record = read_record(row, kind, packed, self._journal.shared_parts)
+            yield from self._replay(record, now)
+            self._journal.restored(record, now)
+        elif kind == RecordKind.CONVERSATION:
             state = read_conversation(packed)
             evicted = self._conversations.restore_state(
                 state.key, state.revision, now, truncated=state.truncated, is_over=state.is_over,
@@ -163,9 +169,7 @@ class Recovery:
         elif kind == RecordKind.SHARED:
             self._journal.restored_part(row, packed)
         else:
-            record = read_record(row, kind, packed, self._journal.shared_parts)
-            yield from self._replay(record, now)
-            self._journal.restored(record, now)
+            raise ValueError(DAMAGED)
 
     def _restore_period(self, kind: int, row: int, time_ns: int) -> None:
         if kind == RecordKind.READY:
@@ -184,9 +188,12 @@ class Recovery:
         for at in range(0, len(record.raws), _SLICE):
             raws = record.raws[at : at + _SLICE]
             for raw, both in zip(raws, self._decoder.read(raws, record.envelope, self._read_span), strict=True):
-                if both is not None and both[1] is not UNREAD and both[1] is not IGNORED:
-                    self._add(record, *both, raw, now)
-                    if handover is not None and (trace := self._assembler.open.get(both[0])) is not None:
+                if both is None:
+                    continue
+                trace_id, span = both
+                if span is not UNREAD and span is not IGNORED:
+                    self._add(record, trace_id, span, raw, now)
+                    if handover is not None and (trace := self._assembler.open.get(trace_id)) is not None:
                         # It is not known any more when it opened: perhaps with this span.
                         trace.take_over(handover, handover.seen_from_ns)
             yield

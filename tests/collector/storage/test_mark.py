@@ -109,6 +109,26 @@ def test_a_start_that_got_further_ended_not_at_the_row_before(tmp_path: Path) ->
     assert starts(tmp_path / "a", 2) == [0]
 
 
+def test_rows_that_are_noted_together_are_told_apart_by_the_next_start(tmp_path: Path) -> None:
+    def ended_after(*rows: int) -> list[int]:
+        attempts = Attempts(tmp_path / "a")
+        told = [attempts.begin(row) for row in rows]
+        attempts.close()
+        return told
+
+    assert ended_after(7, 8, 9) == [0, 0, 0], "at 9, which is noted as one of those from 7 on"
+    assert ended_after(7, 8, 9) == [1, 1, 1], "at 9 again, which is noted alone"
+    assert ended_after(7, 8, 9, 10) == [0, 0, 2, 0], "9 is left out, and the start ends at 10"
+    assert ended_after(9, 10, 26) == [0, 1, 0], "those from 10 on were noted together again"
+
+
+def test_a_file_of_the_version_that_noted_single_rows_counts_as_none(tmp_path: Path) -> None:
+    mark = Mark(tmp_path / "a", "<qB")
+    mark.write(4, 1)
+    mark.close()
+    assert starts(tmp_path / "a", 4, 4) == [0, 1]
+
+
 def test_a_start_that_restored_all_counts_as_none(tmp_path: Path) -> None:
     starts(tmp_path / "a", 4, 4)
     attempts = Attempts(tmp_path / "a")
