@@ -118,6 +118,13 @@ def tell_judges(rules: LoadedRules, names: Container[str]) -> None:
         tell(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has")
 
 
+def tell_left_out(files: Sequence[Path]) -> None:
+    """Tell which files hold no traces: somebody may take them for recordings that were scored."""
+    if files:
+        others = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        tell(f"skipped: {files[0]}{others}: about something else than traces")
+
+
 def count(text: str) -> int:
     """Returns the value of an option that is a number of things. Raises ArgumentTypeError."""
     with contextlib.suppress(ValueError):  # of which argparse would tell with the name of this function

@@ -7,7 +7,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, add_command, add_jobs, load_rules, tell, tell_judges, write_lines
+from collector.commands import (
+    FAILED,
+    SUCCESS,
+    add_command,
+    add_jobs,
+    load_rules,
+    tell,
+    tell_judges,
+    tell_left_out,
+    write_lines,
+)
 
 
 def add(commands: Any) -> None:
@@ -43,6 +53,7 @@ def _rescore(options: argparse.Namespace) -> int:
     if done.resumed:
         write_lines(f"{done.resumed} of {done.sets} sets of traces were scored before, and are skipped")
     write_lines(done.figures.sentence())
+    tell_left_out(done.left_out)
     tell_judges(rules, {rule.rule.name for rule in rules.set.rules})
     if not done.figures.decided:
         tell("rightcall rescore: no run is pass or fail by these rules")

@@ -17,6 +17,7 @@ from collector.commands import (
     share,
     tell,
     tell_judges,
+    tell_left_out,
     write_output,
 )
 
@@ -88,6 +89,7 @@ def _score(options: argparse.Namespace) -> int:
         write_output(report.FORMATS[options.format](rows, objections))
         used = {row["rule"] for row in rows}
     tell_judges(rules, used)
+    tell_left_out(evaluation.left_out)
     if options.verbose:
         tell("\n".join(sentences(blind_spots(telemetry), has_runs=bool(used))))
     # On stderr, as the table and JSON lines have no place for them; a pipe still shows why the exit code is 1.

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,11 +28,12 @@ _DIGITS = 12  # of the hash in it
 
 
 class Rescored(NamedTuple):
-    """All sets of traces are scored; ``resumed`` of them were before."""
+    """All sets of traces are scored; ``resumed`` of them were before. Of the others, some files are ``left_out``."""
 
     figures: Tally
     sets: int
     resumed: int
+    left_out: Sequence[Path]
 
 
 def rescore(
@@ -66,7 +68,9 @@ def rescore(
                 left_out.note(files)
                 figures += (of_set := tally(rows))
                 results.write(name, source, of_set, jsonl(rows))
-    return Rescored(figures, len(sets) - left_out.check(), resumed)
+    others = left_out.check()
+    files_left_out = [*evaluation.left_out, *chain.from_iterable(others)]
+    return Rescored(figures, len(sets) - len(others), resumed, files_left_out)
 
 
 def _refuse_recordings(folder: Path, paths: Iterable[Path]) -> None:

@@ -65,6 +65,8 @@ class Evaluation(Generic[Found]):
         self._scorers, self._digest, self._jobs = scorers, digest, jobs
         self._progress = progress or Progress(None)
         self._telemetry = telemetry or Telemetry()
+        self.left_out: list[Path] = []
+        """Files about something else than traces."""
 
     def of_files(self, paths: Iterable[Path]) -> Iterator[Found]:
         """Yield what the digest makes of each part of each set of traces, and of its conversations. Raises InputError."""
@@ -77,13 +79,13 @@ class Evaluation(Generic[Found]):
                 left_out.note(files, error)
             else:
                 left_out.note(files)
-        left_out.check()
+        self.left_out += chain.from_iterable(left_out.check())
 
     def of_set(self, files: Sequence[Path]) -> Iterator[Found]:
         """Yield the same of one set of traces. Raises InputError."""
         size = sum(map(file_size, files))
         self._progress.begin("reading", size)
-        requests = read_set(files, self._progress.add)
+        requests = read_set(files, self._progress.add, self.left_out)
         first: list[Request] = []
         held = 0
         if self._jobs == 1 or size <= _WHOLE:
@@ -110,18 +112,23 @@ class Evaluation(Generic[Found]):
         """Returns None if the files cannot be read in sections, which only reading them as a whole can tell from an error."""
         sections = [section for path in files for section in sections_of(path, _SECTION)]
         divided: list[Batch] = []
+        others: list[Path] = []
         is_any = False
         found = call_in_processes(partial(_divide, file), sections, self._jobs)
         for section, batches in zip(sections, found, strict=True):
             if isinstance(batches, InputError):
                 # Of a file in several sections the later ones are requests: it is not about something else.
                 if isinstance(batches, OtherFileError) and section == Section(section.path):
+                    others.append(section.path)
                     continue
                 return None
             self._progress.add((section.end or file_size(section.path)) - section.start)
             divided += batches
             is_any = True
-        return divided if is_any else None
+        if not is_any:
+            return None
+        self.left_out += others
+        return divided
 
     def _of_parts(
         self, file: PartsFile, batches: Sequence[Batch], conversations: PartsFile, waiting: list[list[Batch]]

@@ -99,7 +99,7 @@ class LeftOut:
         self._named = set(paths)
         self._folders = [path for path in self._named if path.is_dir()]
         self._read = set[Path]()
-        self._others: list[tuple[Path, OtherFileError]] = []
+        self._others: list[tuple[Sequence[Path], OtherFileError]] = []
 
     def note(self, files: Sequence[Path], error: OtherFileError | None = None) -> None:
         """Take in that a set has traces, or is about something else. Raises that error where a file was named."""
@@ -108,19 +108,24 @@ class LeftOut:
         elif not self._named.isdisjoint(files):
             raise error
         else:
-            self._others.append((files[0], error))
+            self._others.append((files, error))
 
-    def check(self) -> int:
-        """Returns how many sets were left out. Raises the error of the first that no folder with traces has."""
-        for file, error in self._others:
-            if not any(file.is_relative_to(folder) for folder in self._read):
+    def check(self) -> list[Sequence[Path]]:
+        """Returns the sets that were left out. Raises the error of the first that no folder with traces has."""
+        for files, error in self._others:
+            if not any(files[0].is_relative_to(folder) for folder in self._read):
                 raise error
-        return len(self._others)
+        return [files for files, _ in self._others]
 
 
-def read_set(sections: Iterable[Section | Path], on_read: OnRead = _ignore) -> Iterator[tuple[Path, Signal, bytes]]:
-    """Yield the requests of a set of files; one about something else is left out if there are others. Raises InputError."""
-    others: list[OtherFileError] = []
+def read_set(
+    sections: Iterable[Section | Path], on_read: OnRead = _ignore, left_out: list[Path] | None = None
+) -> Iterator[tuple[Path, Signal, bytes]]:
+    """Yield the requests of a set of files. Raises InputError.
+
+    A file about something else is left out if there are others, and added to ``left_out`` when all are read.
+    """
+    others: dict[Path, OtherFileError] = {}
     is_any = False
     for section in sections:
         path = section if isinstance(section, Path) else section.path
@@ -129,9 +134,11 @@ def read_set(sections: Iterable[Section | Path], on_read: OnRead = _ignore) -> I
                 is_any = True
                 yield path, signal, request
         except OtherFileError as error:
-            others.append(error)
+            others[path] = error
     if others and not is_any:
-        raise others[0]
+        raise next(iter(others.values()))
+    if left_out is not None:
+        left_out += others
 
 
 def read_file(section: Section | Path, on_read: OnRead = _ignore) -> Iterator[tuple[Signal, bytes]]:

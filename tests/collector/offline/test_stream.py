@@ -131,6 +131,31 @@ def test_a_file_that_sections_cannot_read_is_read_as_a_whole(
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("divided", [False, True])
+def test_what_is_no_recording_is_left_out_and_named(
+    recording: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    jobs: str,
+    divided: bool,
+) -> None:
+    day = tmp_path / "day"
+    for path, text in (
+        ("traces.jsonl", recording.read_text()),
+        ("truth.json", '{"b": 1}'),
+        ("app/package.json", '{"a": 1}'),
+    ):
+        (day / path).parent.mkdir(parents=True, exist_ok=True)
+        (day / path).write_text(text)
+    if divided:
+        in_parts(monkeypatch)
+        monkeypatch.setattr(stream, "_SECTION", 100_000)
+    assert main(["score", "--jobs", jobs, str(day)]) == 0
+    assert capsys.readouterr().err == f"skipped: {day}/truth.json and 1 more: about something else than traces\n"
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_error_in_the_middle_of_a_large_recording_names_its_line(
     recording: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, jobs: str
 ) -> None:
