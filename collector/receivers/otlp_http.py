@@ -18,6 +18,7 @@ from collector.config.receivers import HttpServerConfig
 from collector.errors import (
     CollectorError,
     DecodeError,
+    RefusedError,
     TooLargeError,
     TooSlowError,
     UnauthenticatedError,
@@ -45,6 +46,8 @@ class OtlpHttpReceiver(HttpServer):
         self._limit = config.max_request_body_size_mib << 20
         self._tokens = BearerTokens(config.auth, time.monotonic)
         self._converting = asyncio.Lock()
+        # It would have brought one request at least.
+        self.on_excess = lambda: intake.refuse("http", RefusedError("too many connections"))
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""

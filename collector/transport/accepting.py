@@ -1,7 +1,7 @@
 """Accepts the connections of a listener, none faster than the event loop can bear.
 
 Connections beyond a limit are closed at once, TLS handshakes have a time limit, and where the process has no file descriptors
-left the listener pauses: waiting connections stay in the kernel's queue, and the shortage is logged once a minute.
+left the listener pauses: waiting connections stay in the kernel's queue. Either is logged once a minute.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collector.errors import ListenError
 _log = logging.getLogger(__name__)
 ACCEPT_PAUSE: Final = 0.5
 """Seconds until the next attempt after a connection could not be accepted."""
-_LOG_INTERVAL: Final = 60.0  # seconds between two log lines on that
+_LOG_INTERVAL: Final = 60.0  # seconds between two log lines on the same
 
 
 def bind(endpoint: str) -> socket.socket:
@@ -51,7 +51,8 @@ class Acceptor:
     """Hands each connection of ``listener`` to a protocol made by ``factory``, until ``close``.
 
     ``established`` holds the connections that were handed over; with the handshakes in progress they are at most
-    ``max_connections``. ``on_failure`` is called for each connection that could not be accepted.
+    ``max_connections``. ``on_failure`` is called for each connection that could not be accepted, ``on_excess`` for each that
+    was closed because there were too many.
     """
 
     def __init__(
@@ -61,10 +62,12 @@ class Acceptor:
         established: Sized,
         max_connections: int,
         on_failure: Callable[[], None],
+        on_excess: Callable[[], None],
         tls: ssl.SSLContext | None = None,
         handshake_timeout: float = 10.0,
     ) -> None:
-        self._listener, self._factory, self._on_failure = listener, factory, on_failure
+        self._listener, self._factory = listener, factory
+        self._on_failure, self._on_excess = on_failure, on_excess
         self._established, self._max_connections = established, max_connections
         self.tls = tls
         """For the connections to come; it may be replaced, but not by None."""
@@ -72,7 +75,8 @@ class Acceptor:
         if tls is not None:
             self._timeouts = {"ssl_handshake_timeout": handshake_timeout, "ssl_shutdown_timeout": handshake_timeout}
         self._handshakes: dict[asyncio.Task[Any], socket.socket] = {}
-        self._next_log = 0.0
+        self._port = listener.getsockname()[1]
+        self._next_logs: dict[str, float] = {}
         self._accepting = asyncio.create_task(self._accept_forever())
 
     async def close(self) -> None:
@@ -90,7 +94,12 @@ class Acceptor:
                 connection, _ = await loop.sock_accept(self._listener)
             except OSError as error:
                 if not isinstance(error, ConnectionAbortedError):  # the sender gave up waiting
-                    self._report(error, loop.time())
+                    self._on_failure()
+                    self._log(
+                        "cannot accept connections on port %d, trying again every %g s: %s",
+                        ACCEPT_PAUSE,
+                        error.strerror,
+                    )
                     await asyncio.sleep(ACCEPT_PAUSE)
                 continue
             if len(self._established) + len(self._handshakes) < self._max_connections:
@@ -100,6 +109,10 @@ class Acceptor:
                 task.add_done_callback(self._handed_over)
             else:
                 connection.close()  # an answer would need the resources that ran out; senders retry
+                self._on_excess()
+                self._log(
+                    "too many connections to port %d: %d are open, and further ones are closed", self._max_connections
+                )
             await asyncio.sleep(0)  # sock_accept does not yield while connections wait
 
     def _handed_over(self, task: asyncio.Task[Any]) -> None:
@@ -107,11 +120,8 @@ class Acceptor:
         if task.cancelled() or task.exception() is not None:
             connection.close()
 
-    def _report(self, error: OSError, now: float) -> None:
-        self._on_failure()
-        if now >= self._next_log:
-            self._next_log = now + _LOG_INTERVAL
-            port = self._listener.getsockname()[1]
-            _log.error(
-                "cannot accept connections on port %d, trying again every %g s: %s", port, ACCEPT_PAUSE, error.strerror
-            )
+    def _log(self, message: str, *arguments: object) -> None:
+        now = asyncio.get_running_loop().time()
+        if now >= self._next_logs.get(message, 0.0):
+            self._next_logs[message] = now + _LOG_INTERVAL
+            _log.error(message, self._port, *arguments)

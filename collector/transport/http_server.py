@@ -160,6 +160,8 @@ class HttpServer(ABC):
         self.port = 0
         self.on_accept_failure: Callable[[], None] = lambda: None
         """Called for each connection that cannot be accepted; to be set before ``start``."""
+        self.on_excess: Callable[[], None] = lambda: None
+        """The same for each that is closed because ``max_connections`` are open."""
 
     @abstractmethod
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -178,7 +180,7 @@ class HttpServer(ABC):
         connection = partial(_Connection, config, server.server_state, {}, head_timeout=self._head_timeout)
         self._acceptor = Acceptor(
             listener, connection, server.server_state.connections, self._max_connections,
-            self.on_accept_failure, context, self._head_timeout,
+            self.on_accept_failure, self.on_excess, context, self._head_timeout,
         )  # fmt: skip
         self._serving = asyncio.create_task(server.serve())
         await server.ready.wait()

@@ -59,6 +59,21 @@ def test_every_signal_has_its_path(signal: str) -> None:
     assert intake.received == [(signal, REQUEST, "http")]
 
 
+def test_a_connection_that_is_closed_because_there_are_too_many_counts_as_a_request_refused() -> None:
+    intake = RecordingIntake()
+
+    async def scenario(client: httpx.AsyncClient) -> None:
+        assert (await client.post("/v1/traces", content=REQUEST, headers=PROTOBUF)).status_code == 200
+        reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
+        assert await reader.read() == b""
+        writer.close()
+        assert (await client.post("/v1/traces", content=REQUEST, headers=PROTOBUF)).status_code == 200
+
+    exchange(intake, scenario, max_connections=1)
+    assert len(intake.received) == 2
+    assert intake.refused == [("http", "overload")]
+
+
 def test_gzip_chunked_and_both() -> None:
     intake = RecordingIntake()
 

@@ -145,6 +145,32 @@ def test_without_descriptors_it_waits_and_says_so_once(caplog: pytest.LogCapture
     assert len(caplog.records) == 1
 
 
+def test_connections_beyond_the_limit_are_closed_told_of_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    closed: list[None] = []
+
+    async def run() -> None:
+        server = OkServer("127.0.0.1:0", 2)
+        server.on_excess = lambda: closed.append(None)
+        await server.start()
+        kept = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+        async with asyncio.timeout(PATIENCE):
+            for _ in range(3):
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                assert await reader.read() == b""
+                writer.close()
+            kept[0][1].write(REQUEST)
+            await kept[0][0].readuntil(b"ok")
+        for _, writer in kept:
+            writer.close()
+        await server.shutdown()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(run())
+    assert len(closed) == 3
+    (line,) = [record.message for record in caplog.records]
+    assert line.endswith(": 2 are open, and further ones are closed")
+
+
 def test_many_connections_at_once_leave_the_event_loop_to_others() -> None:
     turn, accepted = 0, list[int]()
 
@@ -156,7 +182,7 @@ def test_many_connections_at_once_leave_the_event_loop_to_others() -> None:
         nonlocal turn
         listener = bind("127.0.0.1:0")
         senders = [socket.create_connection(listener.getsockname()) for _ in range(50)]  # in the kernel's queue
-        acceptor = Acceptor(listener, factory, [], 100, lambda: None)
+        acceptor = Acceptor(listener, factory, [], 100, lambda: None, lambda: None)
         async with asyncio.timeout(PATIENCE):
             while len(accepted) < 50:
                 await let_others_run()
