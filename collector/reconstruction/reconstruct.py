@@ -21,6 +21,7 @@ from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps, contradicting_clocks
+from collector.reconstruction.resumed_runs import note_parts_inside
 from collector.reconstruction.run import AGREEING, Run
 from collector.reconstruction.runs import group_runs
 
@@ -61,6 +62,7 @@ def _rebuild(
     drafts = [merge_calls(run, known) for run in groups]
     if len(groups) > 1:
         known.note_lacking()
+        note_parts_inside(groups)
     # Only when all runs are merged: a later run may show that one before it lacks a call.
     for run_spans in groups if known.lacking else ():
         run_spans.has_unrecorded_calls |= id(run_spans.parent) in known.lacking

@@ -44,7 +44,7 @@ def began_elsewhere(found: Iterable[RequestedCall], run: RunSpans, known: KnownC
     a trace keeps the longest.
     """
     anchor = run.anchor
-    if anchor is None or run.parent is not None or anchor.scope not in BEGIN_TOLD_OF_CALLS:
+    if anchor is None or not _may_be_resumed(run) or anchor.scope not in BEGIN_TOLD_OF_CALLS:
         return False
     first = min(run.models, key=by_start)
     is_resumed = resumes_run(anchor.user_input) or any(
@@ -330,3 +330,28 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     # One that names neither may be all there is: a program that asks a model once which tool to use.
     is_part = is_known_part or is_of_gateway or model.agent is not None or model.conversation_id is not None
     return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"
+
+
+def note_parts_inside(runs: Iterable[RunSpans]) -> None:
+    """Note of the runs around one that is a part that they are parts as well: the call that started it did not end, or did
+    not begin here. Where models were asked before that call and after it, what it waits for is left to a run of its own.
+
+    Outer ones are first in ``runs``.
+    """
+    spans: dict[int, tuple[int, int] | None] = {}
+    for run in reversed([*runs]):
+        outer, anchor = run.parent, run.anchor
+        if outer is None or anchor is None or not run.is_continued or run.started_by is None:
+            continue  # one that has no call was handed over to, and what handed over had ended
+        if id(outer) not in spans:  # found once for all that are inside
+            spans[id(outer)] = _first_and_last_request(outer)
+        asked = spans[id(outer)]
+        outer.is_continued |= asked is not None and not asked[0] < anchor.start_ns < asked[1]
+
+
+def _first_and_last_request(run: RunSpans) -> tuple[int, int] | None:
+    """Returns when the first and the last request of a run began; None where that does not tell whether it waited."""
+    if (run.anchor is not None and run.anchor.status == "error") or any(model.is_transcript for model in run.models):
+        return None
+    starts = [model.start_ns for model in run.models]
+    return min(starts, default=0), max(starts, default=0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import called, doubts, read_tool, run_of, span_of_kind
+from tests.builders import called, doubts, read_tool, run_of, runs_of, span_of_kind
 
 KIND = "openinference.span.kind"
 AGENTS = "@arizeai/openinference-instrumentation-openai-agents"
@@ -50,8 +50,11 @@ def request(scope: str, number: int, parent: int, at: float, answer: dict[str, s
 DONE = {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "done"}
 
 
-def tool(scope: str, name: str, number: int, parent: int, at: float, given: str) -> Span:
-    return oi(scope, "TOOL", name, number, parent, at, 2, tool__name=name, input__value=given, output__value="done")
+def tool(
+    scope: str, name: str, number: int, parent: int, at: float, given: str, returned: str = "done", lasting: float = 2
+) -> Span:
+    told = {"tool__name": name, "input__value": given, "output__value": returned}
+    return oi(scope, "TOOL", name, number, parent, at, lasting, **told)
 
 
 def agents() -> list[Span]:
@@ -197,3 +200,52 @@ def test_an_approval_before_the_last_question_is_of_an_earlier_run() -> None:
     later = response(3, 5, f'{QUESTION},{APPROVED},{{"type":"message","role":"user","content":"thanks"}}', "{}")
     agent = oi(AGENTS, "AGENT", "Helper", 2, 0, 1, 98, graph__node__id="Helper")
     assert "other_traces" not in doubts(run_of(agent, later))
+
+
+def agent_as_tool(answer: dict[str, str], *inside: Span) -> list[Span]:
+    """The run of an agent that is given to another as a tool, and of that up to the call; the first number left is 8."""
+    return [
+        *agents(),
+        request(AGENTS, 3, 2, 5, answer),
+        tool(AGENTS, "ask_payer", 4, 2, 16, '{"input":"go"}', "", 40),
+        oi(AGENTS, "CHAIN", "Agent workflow", 5, 4, 17, 38),
+        oi(AGENTS, "AGENT", "payer", 6, 5, 18, 36, graph__node__id="payer"),
+        *inside,
+    ]
+
+
+ASKS_PAYER = asking("ask_payer", '{"input":"go"}', 9)
+WAITS_INSIDE = request(AGENTS, 7, 6, 20, asking("pay", '{"sum":5}'))
+
+
+def test_a_run_around_one_that_waits_for_a_human_waits_as_well() -> None:
+    outer, inner = runs_of(*agent_as_tool(ASKS_PAYER, WAITS_INSIDE))
+    assert (called(outer), doubts(outer)) == (["ask_payer"], ["other_traces"])
+    assert (called(inner), doubts(inner)) == (["(pay)"], ["other_traces"])
+
+
+def test_a_run_that_asks_again_does_not_wait_with_one_inside() -> None:
+    outer, inner = runs_of(*agent_as_tool(ASKS_PAYER, WAITS_INSIDE), request(AGENTS, 8, 2, 60, DONE))
+    assert (doubts(outer), doubts(inner)) == ([], ["other_traces"])
+
+
+def told_call(number: int, parent: int, at: float, name: str, given: str) -> Span:
+    """The first request of a run that goes on, which was told of a call that no answer in the trace asked for."""
+    call = {"type": "function_call", "id": "fc_1", "callId": "call_1", "name": name, "arguments": given}
+    returned = {
+        "type": "function_call_result",
+        "name": name,
+        "callId": "call_1",
+        "output": {"type": "text", "text": "ok"},
+    }
+    told = json.dumps([{"type": "message", "role": "user", "content": "hi"}, call, returned])
+    return oi(AGENTS, "LLM", "response", number, parent, at, 10, input__value=told, output__value="{}", **DONE)
+
+
+def test_what_began_in_another_trace_is_a_part_inside_and_outside() -> None:
+    """A human approved a call of the inner agent: the outer begins with the call that starts it."""
+    resumed = [tool(AGENTS, "pay", 7, 6, 19, '{"sum":5}'), told_call(8, 6, 25, "pay", '{"sum":5}')]
+    workflow, agent, _, *spans = agent_as_tool(ASKS_PAYER, *resumed)
+    outer, inner = runs_of(workflow, agent, *spans, told_call(9, 2, 60, "ask_payer", '{"input":"go"}'))
+    assert (called(outer), doubts(outer)) == (["ask_payer"], ["other_traces"])
+    assert (called(inner), doubts(inner)) == (["pay"], ["other_traces"])
