@@ -12,7 +12,7 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.graphs import MODEL_NODES, note_graph, note_node
 from collector.model.span import Span
 from collector.payloads.haystack import exchange_of_haystack
-from collector.payloads.offered_tools import tools_in_request
+from collector.payloads.offered_tools import offers_hosted, tools_in_request
 from collector.payloads.refusals import is_interrupt
 from collector.payloads.span_names import is_named_after, tool_in_span_name
 from collector.payloads.told_failures import flagged_failure
@@ -45,6 +45,9 @@ _HIDDEN: Final = "langsmith:hidden"
 _HOOKS: Final = (".before_agent", ".after_agent")
 _TOLD_IN_JS: Final = re.compile(r'(?<="additional_kwargs":\{\},)"role":("(?:[^"\\]|\\.){1,256}"\})')
 """How LangChain's message of a result ends under the SDK for JavaScript: with its tool as the role, and without an id."""
+_OFFERED: Final = "langfuse.observation.metadata.tools"
+_ITEMS: Final = re.compile(r'\[?\{"(?:id|type)": ?"')
+"""How an answer of OpenAI's Responses begins that was recorded whole."""
 _CONVERSATION_IDS: Final = (
     semconv.SESSION_ID, "langfuse.session.id", "langfuse.trace.metadata.thread_id", "langfuse.trace.metadata.session_id",
 )  # fmt: skip
@@ -127,12 +130,23 @@ def _read_model(span: Span) -> GenAISpan:
     _read_level(genai_span, span)
     if genai_span.output is not None:  # its wrapper of OpenAI's client records the tools
         compare_with_offered(genai_span, tools_in_request(given))
+    if _may_lack_hosted(span):
+        genai_span.note(extent=genai_span.tracing.extent or "hosted")
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
     node = _text(span, _NODE)
     note_node(genai_span, node, _text(span, _INTEGRATION))
     if genai_span.agent is not None and node in MODEL_NODES:
         genai_span.note(traced_calls="all")  # that of the agent does not tell what it is
     return genai_span
+
+
+def _may_lack_hosted(span: Span) -> bool:
+    """Whether an answer is a text that may have come after calls which OpenAI ran itself: `observeOpenAI` for JavaScript (5.11)
+    leaves out all that is beside a text.
+    """
+    answer = span.attributes.get(_OUTPUT)
+    is_text = type(answer) is str and _ITEMS.match(answer) is None
+    return is_text and offers_hosted(span.attributes.get(_OFFERED))
 
 
 def _messages(text: object) -> object:
@@ -158,7 +172,7 @@ DIALECT: Final[Dialect] = Dialect(
     markers=(b"langfuse.observation.type",),
     attributes=frozenset({
         _INPUT, _OUTPUT, _LEVEL, _STATUS_MESSAGE, _CALL_ID, _COLOR, _INPUTS, _TOOL_NAME, _HAYSTACK_TOOL, _HAYSTACK_ERROR,
-        _COMPONENT_TYPE, _LANGCHAIN_AGENT, _INTEGRATION, _NODE, _TAGS, *_CONVERSATION_IDS, *semconv.TOOL_NAMES,
+        _COMPONENT_TYPE, _LANGCHAIN_AGENT, _INTEGRATION, _NODE, _TAGS, _OFFERED, *_CONVERSATION_IDS, *semconv.TOOL_NAMES,
         semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),

@@ -33,6 +33,9 @@ MAX_CALLS: Final = 64
 _IN_REQUEST: Final = re.compile(r'"tools": ?(?=\[\{"(?:type|function)": ?["{])')
 _DECODER: Final = json.JSONDecoder()
 
+_HOSTED: Final = re.compile(
+    r'"type": ?"(?:web_search|file_search|code_interpreter|image_generation|mcp)(?:_preview)?(?:_\d\d\d\d_\d\d_\d\d)?"'
+)
 _OUTPUT_TOOLS: Final = "output_tools"  # Pydantic AI's, beside the tools that do something
 _OUTPUT: Final[Mapping[str, Any]] = MappingProxyType({})
 """In place of the parameters of what is no tool."""
@@ -61,6 +64,11 @@ def definitions_behind(begin: re.Pattern[str], request: object) -> str | None:
     except (ValueError, RecursionError):
         return None
     return tools[:end]
+
+
+def offers_hosted(definitions: object) -> bool:
+    """Whether there are tools among them that OpenAI runs itself, before it answers."""
+    return type(definitions) is str and _HOSTED.search(definitions, 0, MAX_DEFINITIONS) is not None
 
 
 def fits_of(calls: Iterable[ToolCallPart], definitions: object) -> str:

@@ -59,7 +59,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     asking.update(model.parent_span_id for model in models if model.tracing.extent == "nested")
     if run.ended_before_calls:
         asking.discard(models[-1].span_id)
-    if _may_have_searched(models, requested):
+    if _may_have_searched(models, requested) or _lacks_hosted(models):
         return True
     has_unsaid = any(model.span_id in asking and model.span_id not in speaking for model in models)
     has_failed = run.anchor is not None and run.anchor.status == "error"
@@ -174,6 +174,16 @@ def _may_have_searched(models: Sequence[GenAISpan], requested: Iterable[Requeste
     if last is None or last.output is not None or last.has_output or last.is_transcript or last.status == "error":
         return False
     return any(one.by_provider for one in requested)
+
+
+def _lacks_hosted(models: Sequence[GenAISpan]) -> bool:
+    """Whether an answer may lack calls that the provider ran, and none has it whole, inside or around."""
+    lacking = [model for model in models if model.tracing.extent == "hosted"]
+    if not lacking:
+        return False
+    whole = [model for model in models if model.tracing.extent != "hosted" and _is_recorded(model)]
+    inside, around = {model.parent_span_id for model in whole}, {model.span_id for model in whole}
+    return any(model.span_id not in inside and model.parent_span_id not in around for model in lacking)
 
 
 def _times_of(models: Iterable[GenAISpan]) -> tuple[list[int], list[int]]:

@@ -355,3 +355,36 @@ def test_one_that_is_given_what_a_human_answered_began_in_another_trace() -> Non
     given = {"lg_name": "Command", "resume": {"decisions": [{"type": "approve"}]}, "goto": []}
     run = run_of(*langchain_agent(given, results=2))
     assert (sorted(called(run)), doubts(run)) == (["t0", "t1"], ["other_traces"])
+
+
+LOOK = (
+    '{"type":"function","name":"look","description":"d","parameters":{"type":"object","properties":{}},"strict":true}'
+)
+SEARCH = '{"type":"web_search","filters":null,"user_location":null,"search_context_size":"medium"}'
+SEARCHED = (
+    '[{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"w"}},{"id":"msg_1",'
+    '"type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"found"}]}]'
+)
+
+
+@pytest.mark.parametrize(
+    ("offered", "answer", "expected"),
+    [
+        (SEARCH, "found", ([], ["unrecorded_calls"])),
+        (LOOK, "found", ([], [])),
+        (f"{LOOK},{SEARCH}", SEARCHED, (["web_search"], [])),
+    ],
+    ids=["a text", "no hosted tool", "a stream"],
+)
+def test_a_text_of_openais_responses_may_have_come_after_a_search(
+    offered: str, answer: str, expected: tuple[list[str], list[str]]
+) -> None:
+    """`observeOpenAI` for JavaScript (5.11) leaves out what is beside a text, unless it was streamed."""
+    given = {INPUT: '[{"role":"user","content":"hi"}]', "langfuse.observation.metadata.tools": f"[{offered}]"}
+    run = run_of(
+        lf("agent", "agent", 1, 0, 0, 100),
+        lf("tool", "look", 2, 1, 5, 5, attributes={INPUT: '{"q":"x"}', OUTPUT: "seen"}),
+        lf("generation", "OpenAI.responses", 3, 1, 20, 10, attributes={**given, OUTPUT: answer}),
+    )
+    names, found = expected
+    assert (called(run), doubts(run)) == (["look", *names], found)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from collector.payloads.flattened_attributes import FlattenedAttributes
 from collector.payloads.messages import ToolCallPart
-from collector.payloads.offered_tools import FITS, MAX_CALLS, MAX_DEFINITIONS, fits_of
+from collector.payloads.offered_tools import FITS, MAX_CALLS, MAX_DEFINITIONS, fits_of, offers_hosted
 from collector.payloads.tool_definitions import MAX_TOOLS
 from tests.strategies import json_values
 
@@ -82,3 +82,20 @@ def test_the_form_of_an_output_is_no_tool() -> None:
         "output_tools": [{"name": "mail", "description": "The output", "kind": "output"}],
     }
     assert [FITS[letter] for letter in fits_of(CALLS, json.dumps(request))] == ["fits", "", "misfit", "", "output"]
+
+
+@pytest.mark.parametrize(
+    ("definitions", "expected"),
+    [
+        ('[{"type":"function","name":"mcp"},{"type":"web_search","filters":null}]', True),
+        ('[{"type": "web_search_preview_2025_03_11"}]', True),
+        ('[{"type":"mcp","server_label":"s"}]', True),
+        (
+            '[{"type":"function","name":"web_search","description":"\\"type\\":\\"mcp\\""},{"type":"local_shell"}]',
+            False,
+        ),
+        (None, False),
+    ],
+)
+def test_tools_that_openai_runs_are_told_from_those_of_the_application(definitions: object, *, expected: bool) -> None:
+    assert offers_hosted(definitions) == expected
