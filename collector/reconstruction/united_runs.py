@@ -73,13 +73,30 @@ def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
 
 def _with_continued(found: list[RunSpans]) -> list[RunSpans]:
     """Returns ``found`` with what an agent did before it waited for a human, and when that had answered, as one run: where the
-    span of what goes on is inside that of what waited, and began when that had ended (Mastra).
+    span of what goes on is inside that of what waited, and began when that had ended (Mastra), and where the same call of
+    such a run started both.
     """
     parts: dict[int, list[RunSpans]] = {}  # of a run, by each of them
     known: dict[int, set[str | None]] = {}  # the calls of a run, by its first part
+    # What a call started and waits, by the first part of the run around it, its agent and the id of the call.
+    started: dict[tuple[int, str | None, str | None], RunSpans] = {}
+    calls_of: dict[int, dict[bytes, str | None]] = {}  # the ids of the calls of a part, by their spans
     for inner in found:  # outer runs come first
-        waiting = inner.parent
-        if waiting is None or inner.started_by is not None or inner.anchor is None or waiting.anchor is None:
+        outer = inner.parent
+        if outer is None or inner.anchor is None or outer.anchor is None:
+            continue
+        waiting: RunSpans | None = outer
+        if inner.started_by is not None:
+            if not (started or waits(inner.anchor)):
+                continue
+            if id(outer) not in calls_of:
+                calls_of[id(outer)] = {spans[0].span_id: spans[0].call_id for spans in outer.executions}
+            call = id(parts.get(id(outer), [outer])[0]), inner.anchor.name, calls_of[id(outer)].get(inner.started_by)
+            waiting = started.pop(call, None)
+            if waits(inner.anchor):
+                started[call] = inner
+        # Two runs inside one part are of two calls, though their ids may be the same.
+        if waiting is None or waiting.anchor is None or waiting.parent is outer:
             continue
         of_run = parts.get(id(waiting), [waiting])
         # One part goes on with each: what more are inside are runs of their own, and the parts are compared once.
@@ -96,6 +113,7 @@ def _with_continued(found: list[RunSpans]) -> list[RunSpans]:
         for part in of_run[1:]:
             _unite(kept, part)
             kept_as[id(part)] = kept
+            kept.started_by = part.started_by or kept.started_by  # the call that waited is left out
     return _relinked(found, kept_as) if kept_as else found
 
 

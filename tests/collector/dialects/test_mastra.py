@@ -590,3 +590,45 @@ def test_a_run_that_a_human_let_go_on_is_one_with_what_was_before(at: float, exp
     )  # fmt: skip
     made = [[call.name for call in run.trajectory.calls if call.executed] for run in runs]
     assert (made, [doubts(run) for run in runs if len(runs) == 1]) == (expected, [[]] * (len(expected) == 1))
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_an_agent_inside_that_waited_and_went_on_is_one_run_as_the_one_around_it_is(*, is_approved: bool) -> None:
+    """1.71: a tool of a sub-agent asks for an approval, so both agents wait, and both go on inside the outer's span."""
+
+    def resumed(name: str, call_id: str, number: int, parent: int, at: float, lasting: float) -> Span:
+        answer = {"approved": is_approved, "toolName": "pay", "toolCallId": call_id}
+        given = {"gen_ai.agent.name": name, "mastra.agent_run.input": json.dumps(answer, separators=(",", ":"))}
+        return mastra("agent_run", f"invoke_agent {name}", number, parent, at, lasting, attributes=given)
+
+    def delegation(number: int, parent: int, at: float, lasting: float, **result: str) -> Span:
+        asked = {"gen_ai.tool.name": "agent-sub", "gen_ai.tool.call.id": "a1", "gen_ai.tool.call.arguments": "{}"}
+        attributes = asked | {f"gen_ai.tool.call.{key}": value for key, value in result.items()}
+        return mastra(
+            "tool_call", "execute_tool agent-sub", number, parent, at, lasting, attributes=attributes, status=1
+        )
+
+    def step(number: int, parent: int, at: float, *asked: str) -> Span:
+        calls = [{"toolCallId": call_id, "toolName": name, "args": {}} for name, call_id in map(str.split, asked)]
+        output = {"mastra.model_step.output": json.dumps({"text": "", "toolCalls": calls}, separators=(",", ":"))}
+        return mastra("model_step", "agent_step", number, parent, at, 4, attributes=output)
+
+    outer, inner = runs_of(
+        waiting("main", "a1", 1),
+        asked_in_chunk("agent-sub", "a1", 2, 1, 2),
+        delegation(3, 1, 5, 40),
+        waiting("sub", "b2", 4, 3, 6),
+        step(5, 4, 7, "find b1"),
+        ran("find", "b1", 6, 4, 12),
+        asked_in_chunk("pay", "b2", 7, 4, 20),
+        resumed("main", "a1", 8, 1, 100, 90),
+        delegation(9, 8, 101, 60, result='{"text":"inner"}'),
+        resumed("sub", "b2", 10, 9, 102, 50),
+        *([ran("pay", "b2", 11, 10, 104)] if is_approved else []),
+        step(12, 10, 120, "pay b2"),
+        step(13, 10, 130),
+        step(14, 8, 165, "agent-sub a1"),
+        step(15, 8, 175),
+    )
+    assert (called(outer), doubts(outer)) == (["agent-sub"], [])
+    assert (called(inner), doubts(inner)) == (["find", "pay" if is_approved else "(pay)"], [])
