@@ -30,6 +30,7 @@ _INTERRUPT_ERRORS: Final = ("ToolInterruptError", "*ai.toolInterruptError")
 _ZOD: Final = "ZodError"
 """The type of error of a tool that did not understand what it fetched: Genkit checks arguments in other words."""
 _SESSION: Final = "genkit:sessionId"
+_ASKED: Final = '"toolRequest"'
 _CUSTOM: Final = '"custom":{'
 
 _LIMIT: Final = re.compile(r"(?:ABORTED: )?[Ee]xceeded maximum tool call iterations \(\d{1,9}\)$")
@@ -52,7 +53,8 @@ def read_span(span: Span) -> GenAISpan | None:
 
 def _read_model(span: Span) -> GenAISpan:
     genai_span = model_span_of(span, NAME, _answer(span.attributes.get(_OUTPUT)), span.attributes.get(_INPUT))
-    genai_span.note(traced_calls="all")  # a call that the application was to make itself leaves no span
+    # A call that the application was to make itself leaves no span, nor does one that middleware answered.
+    genai_span.note(traced_calls="all", outcome="hooked")
     return genai_span
 
 
@@ -94,12 +96,24 @@ def _is_flagged(output: object) -> bool:
 
 
 def _read_generation(span: Span) -> GenAISpan:
-    """Reads a step: one that begins the trace, and ended at its limit, tells what came of the last calls."""
-    if span.parent_span_id or not _LIMIT.match(span.status_message):
+    """Reads a step: one that begins the trace, and ended at its limit or with requests, tells what came of the last calls."""
+    is_limited = _LIMIT.match(span.status_message) is not None
+    if span.parent_span_id or not (is_limited or _ends_with_request(span.attributes.get(_OUTPUT))):
         return IGNORED
     genai_span = context_span_of(span, Role.OTHER, NAME)
-    genai_span.refusal = Refusal(is_of_rest=True)
+    genai_span.refusal = Refusal(is_of_rest=True) if is_limited else None
+    genai_span.is_pending = not is_limited
     return genai_span
+
+
+def _ends_with_request(output: object) -> bool:
+    """Whether `generate` returned what the model asked for: a human has to answer, or the application makes the call."""
+    if type(output) is not str or _ASKED not in output:
+        return False
+    answer = parse_any(output)  # it also holds the conversation
+    message = answer.get("message") if isinstance(answer, Mapping) else None
+    content = message.get("content") if isinstance(message, Mapping) else None
+    return isinstance(content, list) and any(isinstance(part, Mapping) and "toolRequest" in part for part in content)
 
 
 def _read_flow(span: Span) -> GenAISpan:

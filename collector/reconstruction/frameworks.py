@@ -46,8 +46,10 @@ END_WELL: Final = (
 )  # fmt: skip
 """OpenAI Agents for JavaScript, and Vercel's AI SDK: a run that ends well with calls that no span shows waits for a human, or
 for the application to make them, or hands over."""
-END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai")
-"""The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that."""
+GENKIT: Final = "genkit"
+END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai", GENKIT)
+"""The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that.
+Genkit's also end for the application to make the calls."""
 LANGCHAIN: Final = ("openinference.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain")
 """Its own agents, which the dialects know by middleware that may answer, ask a model before they call anything."""
 BEGIN_WITH_ASKED_CALLS: Final = (OPENLIT_GRAPHS,)

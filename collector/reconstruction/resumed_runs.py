@@ -22,6 +22,7 @@ from collector.reconstruction.frameworks import (
     END_WELL_TO_WAIT,
     FAIL_OR_WAIT,
     GATEWAYS,
+    GENKIT,
     LANGCHAIN,
     OPENAI_AGENTS,
     OPENLIT_AGENTS,
@@ -282,7 +283,7 @@ def _ends_well_to_wait(run: RunSpans, anchor: GenAISpan, asked: Sequence[Request
         return not known.has_later_run(anchor)
     if not asked or all(one.execution for one in asked):
         return False
-    if anchor.scope in END_WELL:
+    if anchor.scope in END_WELL or anchor.dialect == GENKIT:
         return any(_may_be_awaited(one) for one in asked) and not known.has_later_run(anchor)
     if anchor.dialect == ADK_RUST:
         return not any(one.execution for one in asked)

@@ -266,3 +266,55 @@ def test_a_run_that_failed_with_arguments_which_its_tool_does_not_take() -> None
     error = 'tool "get" failed: error calling tool get: data did not match expected schema:\n- price: Invalid type.'
     run = run_of(genkit("util", "generate", 1, lasting=100, status=2, message=error), asked("get", 2, 1, at=1))
     assert (called(run), doubts(run)) == (["(get)"], [])
+
+
+REQUESTED: dict[str, Any] = {"toolRequest": {"name": "find", "ref": "a1", "input": {"n": 1}}}
+
+
+def returned(*content: dict[str, Any], reason: str = "stop") -> str:
+    """What `generate` returns, as 1.42 for JavaScript writes it."""
+    request = {"messages": [{"role": "user", "content": [{"text": "hi"}]}, {"role": "model", "content": [REQUESTED]}]}
+    message = {"role": "model", "content": [*content]}
+    return json.dumps({"message": message, "finishReason": reason, "request": request}, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (returned(REQUESTED), ["other_traces"]),  # `returnToolRequests`
+        (returned(REQUESTED | {"metadata": {"interrupt": {"why": "?"}}}, reason="interrupted"), ["other_traces"]),
+        (returned({"text": "no tools today"}), []),  # middleware answered in place of the model
+        ("broken", []),
+    ],
+    ids=["returned", "interrupted by middleware", "another answer", "broken"],
+)
+def test_a_generation_that_returns_requests_goes_on_in_another_trace(output: str, expected: list[str]) -> None:
+    run = run_of(
+        genkit("util", "generate", 1, lasting=100, attributes={"genkit:output": output}),
+        genkit("model", "gpt", 2, 1, 5, 50, attributes={"genkit:output": returned(REQUESTED)}),
+    )
+    assert (called(run), doubts(run)) == (["(find)"], expected)
+
+
+def test_a_flow_that_ends_with_a_request_goes_on_in_another_trace() -> None:
+    """What interrupted the call, or was to make it, left no span: middleware, or the application."""
+    run = run_of(
+        genkit("flow", "myflow", 1, lasting=100),
+        genkit("util", "generate", 2, 1, 1, 90, attributes={"genkit:output": returned(REQUESTED)}),
+        genkit("model", "gpt", 3, 2, 5, 50, attributes={"genkit:output": returned(REQUESTED)}),
+    )
+    assert (called(run), doubts(run)) == (["(find)"], ["other_traces"])
+
+
+def test_middleware_may_have_answered_in_place_of_a_tool_of_which_there_is_no_span() -> None:
+    """1.42 for JavaScript, `use`; a flow, as the span of `generate` alone is none of the run's."""
+    answered = {"toolResponse": {"name": "find", "ref": "a1", "output": {"cached": True}}}
+    user = {"role": "user", "content": [{"text": "hi"}]}
+    messages = [user, {"role": "model", "content": [REQUESTED]}, {"role": "tool", "content": [answered]}]
+    given = {"genkit:input": json.dumps({"messages": messages}, separators=(",", ":"))}
+    run = run_of(
+        genkit("flow", "myflow", 1, lasting=100),
+        genkit("model", "gpt", 2, 1, 5, 10, attributes={"genkit:output": returned(REQUESTED)}),
+        genkit("model", "gpt", 3, 1, 20, 10, attributes=given | {"genkit:output": returned({"text": "done"})}),
+    )
+    assert "uncertain_execution" in doubts(run)
