@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from collector.model.from_span import AI_SDK, ANTHROPIC_SDK
 from collector.model.genai_span import GenAISpan
 from collector.model.tracing import WAITS
+from collector.payloads.pauses import ENDS_RUN_OF_ADK
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import ends_with_answers, resumes_run
 from collector.reconstruction.drafts import RunSpans, by_start, latest_start
@@ -23,6 +24,7 @@ from collector.reconstruction.frameworks import (
     FAIL_OR_WAIT,
     GATEWAYS,
     GENKIT,
+    GOOGLE_ADK,
     LANGCHAIN,
     OPENAI_AGENTS,
     OPENLIT_AGENTS,
@@ -240,6 +242,21 @@ def _ends_with_call_apart(run: RunSpans, requested: Sequence[RequestedCall]) -> 
     return any(call.parent_span_id == last.span_id or call.start_ns > last.start_ns for call in apart)
 
 
+def _ends_with_call_of_no_span(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:
+    """Whether no model was asked after an answer of which no span shows any call, and none is a misfit, which ends the run: a
+    callback of Google's ADK for JavaScript asked a human for each. Others that answer for a tool have the model asked again.
+    """
+    anchor = run.anchor
+    if anchor is None or anchor.scope != GOOGLE_ADK or anchor.status == "error" or not run.models:
+        return False
+    if max(run.models, key=by_start).tracing.extent != "around":
+        return False
+    asked = _asked_last(run, requested)
+    return bool(asked) and all(
+        one.execution is None and one.fit not in NOT_TAKEN and one.name not in ENDS_RUN_OF_ADK for one in asked
+    )
+
+
 def _asked_last(run: RunSpans, requested: Sequence[RequestedCall]) -> list[RequestedCall]:
     """Returns the calls that the last answer of the run asked for."""
     last = max(run.models, key=by_start)
@@ -317,7 +334,7 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
         and (anchor.dialect in END_WELL_TO_WAIT or anchor.scope in END_WELL)
     ):
         return _ends_well_to_wait(run, anchor, _asked_last(run, requested), known)
-    if _ends_with_call_apart(run, requested):
+    if _ends_with_call_apart(run, requested) or _ends_with_call_of_no_span(run, requested):
         return anchor is None or not known.has_run_after(anchor)
     if run.executions or run.children or run.disputed or len(run.models) != 1:
         return False

@@ -117,3 +117,18 @@ def test_without_content_calls_inside_one_request_are_of_one_turn() -> None:
     ]
     run = run_of(*agent(), *turn, request(8, 57, 20))
     assert (called(run), steps(run)) == (["find", "pay", "mail"], [0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("tool", "is_asked_again", "expected"),
+    [("pay", False, ["other_traces"]), ("set_model_response", False, []), ("pay", True, [])],
+    ids=["confirmed", "output", "denied"],
+)
+def test_a_run_that_ends_with_a_call_of_no_span_waits_for_a_human(
+    tool: str, *, is_asked_again: bool, expected: list[str]
+) -> None:
+    """A plugin's policy (`SecurityPlugin`) asks for a confirmation before the call, or denies it, and it has no span."""
+    denied = told(tool, {"error": "This tool call is rejected by policy engine. Reason: r"})
+    again = request(4, 26, 20, GO, asked(tool, sum=5), denied, answer=DONE)
+    run = run_of(*agent(), request(3, 5, 20, GO, answer=asked(tool, sum=5)), *([again] if is_asked_again else []))
+    assert (called(run), [doubt for doubt in doubts(run) if doubt == "other_traces"]) == ([f"({tool})"], expected)
