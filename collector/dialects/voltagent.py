@@ -7,6 +7,7 @@ answer so far, with every call and its result.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from collector.model import semconv
@@ -15,9 +16,10 @@ from collector.model.from_span import MAX_EVENTS, context_span_of, genai_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal, may_be_blocked
+from collector.payloads.told_failures import is_flagged
 from collector.payloads.tool_results import is_of_start_hook
 from collector.payloads.user_input import goes_on_with_answer
-from collector.payloads.values import MAX_NAME, first_name, name_of
+from collector.payloads.values import MAX_NAME, first_name, name_of, parse_any
 
 NAME: Final = "voltagent"
 
@@ -37,6 +39,10 @@ _WAITS: Final = ('"state":"approval-requested"', '"state":"input-available"')
 ends the run (2.10)."""
 _ISSUES: Final = re.compile(r"(?:Output validation failed: )?\[")
 """Begins what Zod says of a result, or a tool of what it read: arguments are checked before a span begins (2.x)."""
+
+_DELEGATION: Final = "delegate_task"
+_FAILED: Final = "Error in delegating task to "
+"""Begins what an agent that failed is said to have answered to whoever gave it a task: the span of the call ends well."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -63,7 +69,22 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.refusal = None
     elif genai_span.refusal is None and may_be_blocked(span.status_message):
         genai_span.refusal = Refusal(is_sure=False)  # a hook ends the span of a call that it stops as a tool that fails
+    if genai_span.name == _DELEGATION and genai_span.status != "error":
+        _read_delegation(genai_span, get(_OUTPUT))
     return genai_span
+
+
+def _read_delegation(call: GenAISpan, output: object) -> None:
+    """Read from the result of a delegation whether it failed, or one of several agents did."""
+    answers = parse_any(output) if type(output) is str and "rror" in output else None
+    if any(map(_has_failed, answers)) if isinstance(answers, list) else is_flagged(answers):
+        call.status = "error"
+
+
+def _has_failed(answer: object) -> bool:
+    """Whether an agent that was given a task failed, as the result of the delegation tells."""
+    told = answer.get("response") if isinstance(answer, Mapping) else None
+    return type(told) is str and told.startswith(_FAILED)
 
 
 def _read_message(span: Span) -> GenAISpan:
@@ -101,7 +122,8 @@ DIALECT: Final[Dialect] = Dialect(
     read_span=read_span,
     markers=(b"entity.type",),
     attributes=frozenset({
-        _TYPE, _ENTITY, *_AGENT_NAMES, _TOOL_NAME, _CALL_ID, _MEMORY_OPERATION, _INPUT, _CONVERSATION, semconv.ERROR_TYPE,
+        _TYPE, _ENTITY, *_AGENT_NAMES, _TOOL_NAME, _CALL_ID, _MEMORY_OPERATION, _INPUT, _OUTPUT, _CONVERSATION,
+        semconv.ERROR_TYPE,
         semconv.EXCEPTION_STACK_TRACE,
     }),
     output_attributes=(_OUTPUT,),

@@ -216,3 +216,31 @@ def test_a_run_that_is_given_an_answer_began_in_another_trace(answer: dict[str, 
     answered = remembered(3, {**PAY, "state": "output-available", "output": "paid"})
     run = run_of(volt("Travel", 1, 0, input=told), volt("tool.execution:pay", 2, 1, **TOOL), answered)
     assert (called(run), doubts(run)) == (["pay"], [] if is_asked_more else ["other_traces"])
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ([{"agentName": "sub", "response": "Error in delegating task to sub: scripted failure"}], ["error"]),
+        ({"error": "Failed to delegate task: No valid target agents found.", "status": "error"}, ["error"]),
+        ([{"agentName": "sub", "response": "no error"}], ["ok"]),
+        (
+            [
+                {"agentName": "sub", "response": "Error in delegating task to sub: scripted failure"},
+                {"agentName": "two", "response": "done"},
+            ],
+            ["error"],
+        ),
+    ],
+    ids=["failed", "no such agent", "done", "one of two failed"],
+)
+def test_the_result_of_a_delegation_tells_whether_its_agents_failed(output: object, expected: list[str]) -> None:
+    """2.10: the span of the call ends well."""
+    result = json.dumps(output, separators=(",", ":"))
+    call = {"span.type": "tool", "tool.name": "delegate_task", "tool.call.id": "a1", "input": '{"task":"go"}'}
+    delegation = span(
+        "tool.execution:delegate_task", 2, 1, 5, 50, attributes={**call, "entity.type": "agent", "output": result},
+        scope="@voltagent/core", status=1,
+    )  # fmt: skip
+    run = run_of(volt("Travel", 1, 0, input="go"), delegation)
+    assert [*(one.status for one in run.trajectory.calls), *doubts(run)] == expected
