@@ -47,7 +47,8 @@ _TOOLS: Final = re.compile(r'"tools": ?(?=\[\{"function(?:_d|D)eclarations": ?\[
 _EMPTY: Final = ("{}", '""', "")
 _MISFIT: Final = re.compile(r'validating root: validating /properties/([\w-]{1,100}): type: (.{0,400}?) has type "')
 """What has a value that does not fit a schema in Go: arguments, or what the tool returned. Which lacks one tells nothing."""
-_RETURNS_AT_ONCE: Final = (LONG_RUNNING, "AgentTool")
+_AGENT_TOOL: Final = "AgentTool"
+_RETURNS_AT_ONCE: Final = (LONG_RUNNING, _AGENT_TOOL)
 """Types of tools that run without a confirmation. After the first ADK waits, and after the second if it is told to."""
 _TYPE: Final = "gen_ai.tool.type"
 _LANGUAGE, _JAVASCRIPT, _JAVA = "telemetry.sdk.language", "nodejs", "java"
@@ -78,12 +79,7 @@ def _read_tool(span: Span) -> GenAISpan:
     arguments, result = get(_ARGUMENTS), get(_RESULT)
     if arguments is not None and not (arguments in _EMPTY and result in _EMPTY):  # both empty: not recorded
         genai_span.arguments = None if arguments == "N/A" else arguments
-    if (
-        genai_span.refusal is not None
-        and genai_span.refusal.is_of_arguments
-        and _tells_of(span.status_message, arguments)
-    ):
-        genai_span.refusal = Refusal()
+    genai_span.refusal = _settled(genai_span.refusal, span, arguments)
     answer = result if result not in (None, *_EMPTY) else get(semconv.TOOL_CALL_RESULT)
     told = tool_result(None, answer)
     outcome = told.status(genai_span.name)
@@ -116,6 +112,16 @@ def _read_tool(span: Span) -> GenAISpan:
     if get(_TYPE) == LONG_RUNNING or _may_wait_unsaid(genai_span):
         genai_span.note(extent="apart")
     return genai_span
+
+
+def _settled(refusal: Refusal | None, span: Span, arguments: object) -> Refusal | None:
+    """Returns what the error of a call says of whether its tool began, as far as its arguments and its type bear that out."""
+    if refusal is not None and refusal.is_of_arguments and _tells_of(span.status_message, arguments):
+        return Refusal()
+    is_agent = span.attributes.get(_TYPE) == _AGENT_TOOL and span.resource.attributes.get(_LANGUAGE) == _JAVA
+    if refusal == Refusal() and is_agent:
+        return Refusal(is_sure=False)  # it may be of a call inside the agent
+    return refusal
 
 
 def _may_wait_unsaid(call: GenAISpan) -> bool:

@@ -1,6 +1,6 @@
 """Stack traces of what was raised inside the span of a call: by a hook before its tool began, or later.
 
-Python's name functions of the frameworks around hooks and tools, the outermost first.
+They name functions of the frameworks around hooks and tools: Python's the outermost first, Java's the innermost.
 """
 
 from __future__ import annotations
@@ -22,8 +22,14 @@ _FIRST: Final = re.compile(
     r"|(?P<plugin>, in run_before_tool_callback\n)|(?P<plugin_after>, in run_(?:after_tool|on_tool_error)_callback\n)"
     r"|(?P<callback>\n +function_response = (?:await )?(?:_run_callbacks|callback)\()"
     r"|(?P<callback_after>\n +altered_function_response = )"
+    # Google's ADK for Java (1.6)
+    r"|(?P<java>\tat com\.google\.adk\.(?:flows\.llmflows\.Functions\.lambda\$maybeInvokeBeforeToolCall"
+    r"|plugins\.PluginManager\.lambda\$beforeToolCallback)\$)"
+    r"|(?P<java_later>\tat com\.google\.adk\.(?:flows\.llmflows\.Functions\.(?:callTool\("
+    r"|lambda\$(?:maybeInvokeAfterToolCall|handleOnToolErrorCallback)\$)"
+    r"|plugins\.PluginManager\.lambda\$(?:afterToolCallback|onToolErrorCallback)\$))"
 )
-_BEFORE: Final = ("before", "plugin", "callback")
+_BEFORE: Final = ("before", "plugin", "callback", "java")
 _BEGINNING: Final = "Traceback (most recent call last):\n"
 _WRAPPED: Final = re.compile(r"\n +(?:return|tool_result =) await cap\.wrap_tool_execute\(")
 _INSIDE: Final = re.compile(

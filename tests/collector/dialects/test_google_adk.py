@@ -16,6 +16,7 @@ from tests.builders import called, doubts, read_tool, run_of, span
 
 ADK = "gcp.vertex.agent"
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "adk-1"}
+JAVA = Resource({"telemetry.sdk.language": "java"})
 
 
 def adk(name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
@@ -231,19 +232,18 @@ def test_in_java_a_run_that_asks_for_a_confirmation_asks_the_model_again() -> No
     """Whatever that answers, what the human does begins another run (1.0)."""
     told = json.dumps({"error": "This tool call requires confirmation, please approve or reject."})
     content = {f"{ADK}.tool_call_args": '{"order": 7}', f"{ADK}.tool_response": told}
-    java = Resource({"telemetry.sdk.language": "java"})
     asked = {"functionCall": {"id": "c1", "name": "pay", "args": {"order": 7}}}
     first, second = (
-        adk("call_llm", number, 1, at, 15, resource=java, attributes={
+        adk("call_llm", number, 1, at, 15, resource=JAVA, attributes={
             "gen_ai.operation.name": "call_llm",
             f"{ADK}.llm_response": json.dumps({"content": {"role": "model", "parts": [part]}}),
         })
         for number, at, part in ((2, 1, asked), (4, 30, {"text": "Please confirm."}))
     )  # fmt: skip
     run = run_of(
-        adk("invoke_agent till", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}, resource=java),
+        adk("invoke_agent till", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}, resource=JAVA),
         first,
-        adk("execute_tool [pay]", 3, 2, 3, attributes={**TOOL, **content}, resource=java),
+        adk("execute_tool [pay]", 3, 2, 3, attributes={**TOOL, **content}, resource=JAVA),
         second,
     )
     assert (called(run), doubts(run)) == (["(pay)"], ["other_traces"])
@@ -532,6 +532,29 @@ def test_the_stack_tells_whether_a_callback_ended_a_call_before_its_tool(raised:
     agent = adk("agent_run [shop]", 1, lasting=100, status=2, message="off")
     run = run_of(agent, model(2, 1, {"role": "user", "parts": [{"text": "Go"}]}, answer=asked), call)
     assert (called(run), doubts(run)) == (["pay" if runs else "(pay)"], [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("FunctionTool", ["(pay)"]), ("AgentTool", ["pay", "uncertain_execution"])]
+)
+def test_in_java_what_a_callback_raised_inside_an_agent_ends_the_call_of_the_agent_too(
+    kind: str, expected: list[str]
+) -> None:
+    """ADK for Java (1.6): both calls have the same stack trace."""
+    frame = "com.google.adk.flows.llmflows.Functions.lambda$maybeInvokeBeforeToolCall$20(Functions.java:618)"
+    raised = "java.lang.IllegalStateException"
+    details = {
+        "type": raised,
+        "message": "off",
+        "stacktrace": f"{raised}: off\n\tat x.App.main(App.java:76)\n\tat {frame}",
+    }
+    call = adk(
+        "execute_tool pay", 2, 1, 20, resource=JAVA,
+        attributes={**TOOL, f"{ADK}.tool_call_args": '{"n": 1}', f"{ADK}.tool_response": "{}", "gen_ai.tool.type": kind},
+        events=[("exception", {f"exception.{key}": text for key, text in details.items()})], status=2, message="off",
+    )  # fmt: skip
+    run = run_of(adk("invoke_agent shop", 1, attributes={"gen_ai.operation.name": "invoke_agent"}, lasting=50), call)
+    assert [*called(run), *doubts(run)] == expected
 
 
 def test_what_a_plugin_reflects_on_has_failed() -> None:

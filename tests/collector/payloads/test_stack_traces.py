@@ -1,4 +1,6 @@
-"""What a stack trace tells of whether a tool began: frames of Agno (3), Google's ADK for Python (2), Pydantic AI (2.62)."""
+"""What a stack trace tells of whether a tool began: frames of Agno (3), Google's ADK for Python (2) and Java (1.6),
+Pydantic AI (2.62).
+"""
 
 from __future__ import annotations
 
@@ -37,6 +39,43 @@ INNERMOST = frame("execute_entrypoint", "return self.function.entrypoint(**argum
 def test_the_outermost_frame_tells_a_hook_from_the_tool(frames: str, told: Refusal | None) -> None:
     inner = frame("charge", "raise ValueError")
     assert refusal_in_stack(f"{BEGINNING}{frames}{inner}ValueError\n") == told
+
+
+FLOW = "com.google.adk.flows.llmflows.Functions"
+PLUGINS = "com.google.adk.plugins.PluginManager"
+
+
+@pytest.mark.parametrize(
+    ("frames", "told"),
+    [
+        ((f"{FLOW}.lambda$maybeInvokeBeforeToolCall$20(Functions.java:618)",), Refusal()),
+        (
+            (
+                "com.google.adk.agents.LlmAgent$Builder.lambda$beforeToolCallbackSync$13(LlmAgent.java:454)",
+                f"{FLOW}.lambda$maybeInvokeBeforeToolCall$20(Functions.java:618)",
+            ),
+            Refusal(),
+        ),
+        (
+            (
+                f"{PLUGINS}.lambda$beforeToolCallback$14(PluginManager.java:205)",
+                f"{PLUGINS}.lambda$runMaybeCallbacks$19(PluginManager.java:241)",
+            ),
+            Refusal(),
+        ),
+        ((f"{FLOW}.lambda$maybeInvokeAfterToolCall$24(Functions.java:692)",), BEGAN),
+        ((f"{FLOW}.lambda$handleOnToolErrorCallback$22(Functions.java:659)",), BEGAN),
+        ((f"{PLUGINS}.lambda$afterToolCallback$15(PluginManager.java:215)",), BEGAN),
+        ((f"{PLUGINS}.lambda$onToolErrorCallback$16(PluginManager.java:223)",), BEGAN),
+        ((f"{FLOW}.callTool(Functions.java:707)", f"{FLOW}.lambda$maybeInvokeBeforeToolCall$20(F.java:618)"), BEGAN),
+        (("io.reactivex.rxjava3.core.Flowable.subscribe(Flowable.java:15917)",), None),
+    ],
+)
+def test_the_innermost_frame_of_java_tells_a_callback_from_the_tool(
+    frames: tuple[str, ...], told: Refusal | None
+) -> None:
+    lines = ("x.App.lambda$main$0(App.java:76)", *frames, "io.reactivex.rxjava3.core.Maybe.subscribe(Maybe.java:5377)")
+    assert refusal_in_stack("\n\tat ".join(("java.lang.IllegalStateException: not today", *lines))) == told
 
 
 @pytest.mark.parametrize("trace", [None, 7, "", BEGINNING + frame("main", "run()") * 1000 + TOOL])
