@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from collector.model.from_span import AI_SDK, ANTHROPIC_SDK
-from collector.model.genai_span import GenAISpan
+from collector.model.genai_span import AGENT, GenAISpan
 from collector.model.tracing import WAITS
 from collector.payloads.pauses import ENDS_RUN_OF_ADK
 from collector.payloads.tool_results import may_contain_results
@@ -34,6 +35,8 @@ from collector.reconstruction.frameworks import (
 from collector.reconstruction.known_calls import KnownCalls, waits
 from collector.reconstruction.requested_calls import RequestedCall
 from collector.reconstruction.weighing import NOT_TAKEN
+
+_LANGUAGE: Final = "telemetry.sdk.language"
 
 
 def is_fresh(anchor: GenAISpan | None) -> bool:
@@ -89,7 +92,14 @@ def is_part_without_requests(run: RunSpans, known: KnownCalls) -> bool:
         and _may_be_resumed(run)
         and not known.has_waiting_before(anchor)
     )
-    return is_resumed or (anchor.tracing.outcome in WAITS and not goes_on_here(run, known))
+    is_waiting = anchor.tracing.outcome in WAITS and not goes_on_here(run, known)
+    return is_resumed or is_waiting or _has_agents_elsewhere(run, anchor)
+
+
+def _has_agents_elsewhere(run: RunSpans, anchor: GenAISpan) -> bool:
+    """Whether its agents may have traces of their own, as those that ADK for Java runs in parallel."""
+    is_alone = run.is_idle and not run.children and anchor.role is AGENT
+    return is_alone and anchor.scope == GOOGLE_ADK and anchor.resource.attributes.get(_LANGUAGE) == "java"
 
 
 def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:

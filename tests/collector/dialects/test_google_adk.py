@@ -557,6 +557,23 @@ def test_in_java_what_a_callback_raised_inside_an_agent_ends_the_call_of_the_age
     assert [*called(run), *doubts(run)] == expected
 
 
+@pytest.mark.parametrize(
+    ("resource", "asks", "expected"), [(JAVA, False, ["other_traces"]), (JAVA, True, []), (Resource({}), False, [])]
+)
+def test_agents_that_run_in_parallel_have_traces_of_their_own_in_java(
+    resource: Resource, expected: list[str], *, asks: bool
+) -> None:
+    """The span of a `ParallelAgent` (1.6) is alone in its trace."""
+    named = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "both", "gen_ai.conversation.id": "s1"}
+    said = {f"{ADK}.llm_response": '{"content": {"role": "model", "parts": [{"text": "Done."}]}}'}
+    run = run_of(
+        adk("invocation", 1, lasting=100, resource=resource),
+        adk("invoke_agent both", 2, 1, lasting=90, attributes=named, resource=resource),
+        *([adk("call_llm", 3, 2, 5, attributes=said, resource=resource)] if asks else []),
+    )
+    assert (called(run), doubts(run)) == ([], expected)
+
+
 def test_what_a_plugin_reflects_on_has_failed() -> None:
     reflected = '{"response_type": "ERROR_HANDLED_BY_REFLECT_AND_RETRY_PLUGIN", "error_details": "no money"}'
     attributes = {**TOOL, f"{ADK}.tool_call_args": '{"n": 1}', f"{ADK}.tool_response": reflected}
