@@ -207,6 +207,38 @@ def test_a_request_that_the_application_is_to_run_leaves_no_span() -> None:
     assert (called(run), doubts(run)) == (["(pay)"], [])
 
 
+RETURNED: dict[str, Any] = {"role": "model", "content": [{"toolRequest": {"input": {}, "name": "pay", "ref": "c1"}}]}
+BLOCKED: dict[str, Any] = {"role": "model", "content": [{"text": "blocked"}]}
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [(RETURNED, ["other_traces"]), (BLOCKED, []), ({**RETURNED, "content": None}, []), (None, [])],
+)
+def test_a_run_that_returned_calls_to_the_application_goes_on_in_another_trace(
+    message: Any, expected: list[str]
+) -> None:
+    """Genkit 1.4 for Go. What was generated holds what the model was told, too; a middleware may have taken the calls away."""
+    told = {"messages": [{"role": "user", "content": [{"text": "Go."}]}, RETURNED]}
+    generated = {"genkit:output": json.dumps({"finishReason": "stop", "message": message, "request": told})}
+    attributes = {"genkit:type": "util", "genkit:metadata:subtype": "util", "genkit:isRoot": True, **generated}
+    run = run_of(span("generate", 1, lasting=90, attributes=attributes), asked("pay", 2, 1, at=1))
+    assert (called(run), doubts(run)) == (["(pay)"], expected)
+
+
+@pytest.mark.parametrize(("status", "is_answered", "is_part"), [(0, False, True), (2, False, False), (0, True, False)])
+def test_a_flow_that_returned_calls_to_the_client_goes_on_in_another_trace(
+    status: int, *, is_answered: bool, is_part: bool
+) -> None:
+    said = {"genkit:output": json.dumps({"message": {"role": "model", "content": [{"text": "Done."}]}})}
+    run = run_of(
+        genkit("flow", "trip", 1, lasting=100, status=status),
+        asked("pay", 2, 1, at=1),
+        *([genkit("model", "gpt", 3, 1, 20, attributes=said)] if is_answered else []),
+    )
+    assert (called(run), "other_traces" in doubts(run)) == (["(pay)"], is_part)
+
+
 def test_what_a_human_answered_in_a_tools_place_is_no_call_of_the_run_that_goes_on() -> None:
     """What ran beside it, before the interrupt, may be of an earlier trace."""
     looked, asked = (
