@@ -22,6 +22,8 @@ _FIRST: Final = re.compile(
     r"|(?P<plugin>, in run_before_tool_callback\n)|(?P<plugin_after>, in run_(?:after_tool|on_tool_error)_callback\n)"
     r"|(?P<callback>\n +function_response = (?:await )?(?:_run_callbacks|callback)\()"
     r"|(?P<callback_after>\n +altered_function_response = )"
+    # Semantic Kernel (1.45): the filters of a function, and inside them the function
+    r"|(?P<filter>, in invoke\n +await stack\(function_context\)\n)"
     # Google's ADK for Java (1.6)
     r"|(?P<java>\tat com\.google\.adk\.(?:flows\.llmflows\.Functions\.lambda\$maybeInvokeBeforeToolCall"
     r"|plugins\.PluginManager\.lambda\$beforeToolCallback)\$)"
@@ -29,6 +31,7 @@ _FIRST: Final = re.compile(
     r"|lambda\$(?:maybeInvokeAfterToolCall|handleOnToolErrorCallback)\$)"
     r"|plugins\.PluginManager\.lambda\$(?:afterToolCallback|onToolErrorCallback)\$))"
 )
+_FUNCTION: Final = ", in _invoke_internal\n"
 _BEFORE: Final = ("before", "plugin", "callback", "java")
 _BEGINNING: Final = "Traceback (most recent call last):\n"
 _WRAPPED: Final = re.compile(r"\n +(?:return|tool_result =) await cap\.wrap_tool_execute\(")
@@ -50,6 +53,8 @@ def refusal_in_stack(trace: object) -> Refusal | None:
         return None
     if first.lastgroup in _BEFORE:
         return Refusal()
+    if first.lastgroup == "filter":  # before the function, or after it
+        return None if trace.find(_FUNCTION, first.end(), _MAX_TRACE) >= 0 else Refusal(is_sure=False)
     if first.lastgroup == "around" and _AGNO_TOOL.search(trace, first.end(), _MAX_TRACE) is None:
         return Refusal(is_sure=False)
     return BEGAN

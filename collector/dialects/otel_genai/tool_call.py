@@ -110,12 +110,12 @@ ATTRIBUTES: Final = (
     *_ERRORS, *_SUCCESS, _LIVEKIT_RESULT, _SERVER_HASH,
 )  # fmt: skip
 """What is read of a call beside what all spans have."""
-
-
 _ANSWERED_BY_HOOKS: Final = (
     "opentelemetry.instrumentation.genai.agno", "openlit.instrumentation.agno", "opentelemetry.instrumentation.ag2",
+    "semantic_kernel.functions.kernel_function",
 )  # fmt: skip
-"""Scopes for Agno and AG2, whose hooks and middleware answer inside the span of a call, in place of its tool."""
+"""Scopes for Agno, AG2 and Semantic Kernel, whose hooks, middleware and filters answer inside the span of a call, in place of
+its tool."""
 
 
 def read_tool(span: Span) -> GenAISpan:

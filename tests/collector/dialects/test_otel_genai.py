@@ -329,6 +329,36 @@ def test_nothing_tells_what_came_of_a_call_that_was_cancelled(
     assert (called(run), doubts(run)) == (["pay"], expected)
 
 
+def test_a_filter_of_semantic_kernel_may_have_raised_in_place_of_a_function() -> None:
+    """1.45: it is inside the span of the call, and what raised is in the stack trace."""
+    around = (
+        'Traceback (most recent call last):\n  File "/k.py", line 278, in invoke\n    await stack(function_context)\n'
+    )
+    inner = '  File "/f.py", line 103, in _invoke_internal\n    result = self.method(**function_arguments)\n'
+    calls = [
+        tool_span(
+            "pay", {"order": number}, number, at=number * 10, scope=SEMANTIC_KERNEL, status=2, message="ValueError: no",
+            events=[("exception", {"exception.type": "ValueError", "exception.stacktrace": f"{trace}ValueError: no\n"})],
+        )
+        for number, trace in ((2, around), (3, around + inner))
+    ]  # fmt: skip
+    run = run_of(agent_span(scope=SEMANTIC_KERNEL), *calls)
+    assert [(doubt.name, doubt.calls) for doubt in run.trajectory.doubts] == [("uncertain_execution", (0,))]
+
+
+def test_a_filter_of_semantic_kernel_may_have_answered_in_place_of_a_function() -> None:
+    answers = ["booked", "Blocked by policy"]
+    calls = [
+        tool_span(
+            "pay", {"order": number}, number, at=number * 10, scope=SEMANTIC_KERNEL,
+            attributes={"gen_ai.tool.call.result": answer},
+        )
+        for number, answer in enumerate(answers, 2)
+    ]  # fmt: skip
+    run = run_of(agent_span(scope=SEMANTIC_KERNEL), *calls)
+    assert [(doubt.name, doubt.calls) for doubt in run.trajectory.doubts] == [("uncertain_execution", (1,))]
+
+
 def test_each_call_of_vercels_sdk_7_that_ran_leaves_a_span() -> None:
     """What the application's client is to do, and what waits for an approval, leaves none."""
     reason = {"gen_ai.response.finish_reasons": ["tool-calls"]}
