@@ -64,11 +64,15 @@ _BEEAI: Final = "openinference.instrumentation.beeai"
 _STARTED: Final = "start (tool."
 """Begins the event with which a tool of BeeAI starts. Where a requirement of its agent answers in its place, as it does for
 what a human denied, there is none, and the span ends well."""
+_LLAMA_INDEX: Final = "openinference.instrumentation.llama_index"
+_DESCRIPTION: Final = "tool.description"
+_OF_OUTPUT: Final = "(*args: Any, **kwargs: Any) -> ~Model\nModel function."
+"""Ends the description of what LlamaIndex (0.14) offers as a tool, and is the form of an output without words of its own."""
 _EXIT_CODE: Final = "Exit code "
 """Begins the words for a command of a shell that ran and failed."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 
-ATTRIBUTES: Final = (TOOL_NAME, _TYPE, _AUTOGEN_TOOL, _TOOL_PARAMETERS, _REQUESTED, *_CALL_IDS)
+ATTRIBUTES: Final = (TOOL_NAME, _TYPE, _DESCRIPTION, _AUTOGEN_TOOL, _TOOL_PARAMETERS, _REQUESTED, *_CALL_IDS)
 """What is read of a tool beside what other spans have."""
 
 
@@ -126,6 +130,8 @@ def _read_what_is_of_framework(genai_span: GenAISpan, span: Span) -> None:
         _read_autogen(genai_span, span)
     elif genai_span.scope == _BEEAI and genai_span.status != "error" and not _has_started(span):
         genai_span.status, genai_span.refusal = "error", Refusal()
+    elif genai_span.scope == _LLAMA_INDEX and _is_form_of_output(span):
+        genai_span.refusal = Refusal()
     elif genai_span.scope == dapr.SCOPE:
         dapr.read_call(genai_span, span)
     elif genai_span.scope == agno.SCOPE:
@@ -201,3 +207,9 @@ def _is_unparsed(arguments: object, output: object) -> bool:
     """Whether the output is what Python's parser of JSON says of arguments that are no object."""
     is_told = type(output) is str and _UNPARSED.match(output) is not None
     return is_told and not isinstance(parse_any(arguments), Mapping)
+
+
+def _is_form_of_output(span: Span) -> bool:
+    """Whether what LlamaIndex calls a function tool makes an object of what its model answered."""
+    description = span.attributes.get(_DESCRIPTION)
+    return type(description) is str and description.endswith(_OF_OUTPUT)

@@ -307,3 +307,22 @@ def test_a_run_of_adk_around_what_a_human_or_a_callback_answers(
 ) -> None:
     run = run_of(*run_of_adk(tool, asked, *told, answer=answer))
     assert (called(run), doubts(run)) == (calls, expected)
+
+
+def test_the_form_of_an_output_is_no_call_of_llama_index() -> None:
+    """0.14: a class that an agent is to answer with is offered as a tool; it has these words if it has none of its own."""
+    words = "Out(*args: Any, **kwargs: Any) -> ~Model\nModel function."
+    calls = [
+        span_of_kind(
+            "openinference.span.kind", "TOOL", "FunctionTool.acall", number, 1, number * 10, status=1,
+            attributes={
+                "tool.name": name, "tool.description": described, "input.value": '{"kwargs": {"x": 1}}',
+                "output.value": '{"blocks":[{"text":"x=1"}],"is_error":false}',
+            },
+            scope="openinference.instrumentation.llama_index",
+        )
+        for number, (name, described) in enumerate([("get", "get(x: int) -> int\ng"), ("Out", words)], 2)
+    ]  # fmt: skip
+    agent = span_of_kind("openinference.span.kind", "AGENT", "FunctionAgent.run", 1, lasting=100, status=1)
+    run = run_of(agent, *calls)
+    assert called(run) == ["get", "(Out)"]
