@@ -39,7 +39,13 @@ _ANSWERED_CALL_TYPES: Final = frozenset({
     "mcp_call", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
 })  # fmt: skip
 """Calls of OpenAI's own tools: one object holds the call and what came of it."""
-_PROVIDER_CALL_TYPES: Final = _ANSWERED_CALL_TYPES | {"server_tool_call", "server_tool_use", "mcp_tool_use"}
+_HOSTED_CALL_TYPES: Final = frozenset({
+    "code_interpreter_tool_call", "image_generation_tool_call", "mcp_server_tool_call", "search_tool_call", "shell_tool_call",
+})  # fmt: skip
+"""How Microsoft's Agent Framework (1.23) writes the calls of any provider's own tools, and names the results likewise."""
+_PROVIDER_CALL_TYPES: Final = (
+    _ANSWERED_CALL_TYPES | _HOSTED_CALL_TYPES | {"server_tool_call", "server_tool_use", "mcp_tool_use"}
+)
 _PROVIDER_KEYS: Final = ("providerExecuted", "builtin")
 """With these Vercel's AI SDK and Pydantic AI mark a call that the provider runs."""
 CALL_TYPES: Final = _PROVIDER_CALL_TYPES | {
@@ -54,7 +60,7 @@ _TOOL_KEYS: Final = ("tool", "tool_name", "toolName", "function_name")
 _CALL_ID_KEYS: Final = ("call_id", "callId", "id", "toolCallId", "tool_call_id", "toolUseId", "ref")
 CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
 _CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input", "toolInput")
-_PROVIDER_ARGUMENTS: Final = ("query", "queries", "code")
+_PROVIDER_ARGUMENTS: Final = ("query", "queries", "code", "commands")
 """What providers and the conventions write of the input of a provider's tools, besides OpenAI's `action` of a search."""
 _ITEM_OF_OPENAI: Final = re.compile(r"(?:ws|fs|ig)_")
 """How ids of calls of tools begin that OpenAI runs and whose input it does not give as arguments."""
@@ -74,6 +80,8 @@ SKIPPED_KEYS: Final = frozenset({
 
 _ANSWERED_CALL: Final = "_call"
 """Every one of _ANSWERED_CALL_TYPES ends like this."""
+_HOSTED_CALL: Final = "_tool_call"
+"""Every one of _HOSTED_CALL_TYPES ends like this."""
 
 
 def may_contain_tool_calls(value: object) -> bool:
@@ -285,4 +293,6 @@ def _name_in_type(node: Mapping[Any, Any]) -> str | None:
         return None
     if kind in _ANSWERED_CALL_TYPES:
         return kind.removesuffix(_ANSWERED_CALL)
+    if kind in _HOSTED_CALL_TYPES:
+        return kind.removesuffix(_HOSTED_CALL)
     return name_of(kind[5:]) if kind.startswith("tool-") and "state" in node else None

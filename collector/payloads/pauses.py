@@ -1,5 +1,5 @@
 """What runs return that pause, for a human or for a tool that the application runs: of Agno (2 and 3), and of Google's ADK; and
-what OpenAI's models ask a human before they call a server of MCP."""
+what OpenAI's models ask a human before they call a server of MCP. And what Microsoft's Agent Framework leaves open."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ _MAX_LAST: Final = 16_384
 """Characters of an input among which an answer that was told last is looked for: with a long conversation it has megabytes."""
 _BY_USER: Final = re.compile(r'"role\\?": ?\\?"user\\?"')
 """Beside quotation marks that are escaped: OpenLLMetry for JavaScript has the whole input as the text of a message."""
+_OF_MODEL: Final = '"role": "assistant"'
+_ASKED_OR_TOLD: Final = re.compile(r'"type": "tool_call(_response)?", "id": "([^"]{1,256})"')
 
 
 def outcome_of_pause(returned: str) -> Literal["told", "open"]:
@@ -54,3 +56,14 @@ def is_told_of_approval(messages: object) -> bool:
         return False
     at = messages.rfind(_MCP_ANSWERED, max(len(messages) - _MAX_LAST, 0))
     return at >= 0 and _BY_USER.search(messages, at) is None
+
+
+def leaves_calls_open(conversation: object) -> bool:
+    """Whether what an agent of Microsoft's framework did ends with calls without a result: the application is to make them."""
+    if type(conversation) is not str:
+        return False
+    asked: set[str] = set()
+    told: set[str] = set()
+    for one in _ASKED_OR_TOLD.finditer(conversation, max(0, conversation.rfind(_OF_MODEL))):
+        (told if one[1] else asked).add(one[2])
+    return not asked <= told

@@ -18,6 +18,8 @@ _ERROR_TYPE: Final = "_tool_result_error"
 _MCP: Final = "mcptoolu_"
 """Begins Anthropic's ids of calls of MCP's servers. A flag alone tells that one failed, and the conventions have none."""
 _IDS: Final = ("srvtoolu_", _MCP)
+_WITHOUT_FLAG: Final = "mcp_server_tool_result"
+"""The type in Microsoft's Agent Framework, which drops Anthropic's flag. In OpenAI's streams a failed call has no output."""
 _NOT_RUN: Final[Mapping[str | None, Refusal]] = {
     "max_uses_exceeded": Refusal(),
     "too_many_requests": Refusal(is_sure=False),
@@ -49,6 +51,8 @@ def is_id_of_provider(call_id: str | None) -> bool:
 
 
 def _lacks_flag(part: Mapping[Any, Any]) -> bool:
+    if part.get("type") == _WITHOUT_FLAG:
+        return "output" not in part or (name_of(part.get("call_id")) or "").startswith(_MCP)
     return "response" in part and "is_error" not in part and (name_of(part.get("id")) or "").startswith(_MCP)
 
 

@@ -15,8 +15,10 @@ CLOUDFLARE: Final = "agents/observability/ai"
 """Cloudflare's Agents: Vercel's AI SDK in spans of theirs, where that of an agent holds nothing that it was given."""
 EINO: Final = "github.com/cloudwego/eino-ext/callbacks/apmplus"
 """A graph that goes on is given what it was given first, or anything else."""
+AGENT_FRAMEWORK: Final = "agent_framework"
+"""Microsoft's, which hands calls out to the application as well. With content its runs say whether they wait."""
 BEGIN_WITH_ANSWERS: Final = (
-    PYDANTIC_AI, AGNO, CLOUDFLARE, EINO, "agent_framework", "strands.telemetry.tracer", "strands-agents",
+    PYDANTIC_AI, AGNO, CLOUDFLARE, EINO, AGENT_FRAMEWORK, "strands.telemetry.tracer", "strands-agents",
     "amazon.opentelemetry.distro.instrumentation.langchain", "amazon.opentelemetry.distro.instrumentation.openai_agents",
 )  # fmt: skip
 """They end to wait for answers, and begin anew with these."""

@@ -14,6 +14,7 @@ from collector.payloads.user_input import ends_with_answers, resumes_run
 from collector.reconstruction.drafts import RunSpans, by_start, latest_start
 from collector.reconstruction.frameworks import (
     ADK_RUST,
+    AGENT_FRAMEWORK,
     AGNO,
     BEGIN_TOLD_OF_CALLS,
     BEGIN_WITH_ANSWERS,
@@ -110,7 +111,7 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
     if anchor is not None and _may_be_resumed(run):
         if _continues_earlier_run(run, anchor):
             return not known.has_waiting_before(anchor)
-        if begins_told_of_others(run, anchor) and known.is_first(anchor):
+        if (begins_told_of_others(run, anchor) or _is_given_results(anchor)) and known.is_first(anchor):
             return True
         if (resumes_run(anchor.user_input) or _is_told_of_approval(run)) and not known.has_run_before(anchor):
             return True
@@ -166,6 +167,13 @@ def begins_told_of_others(run: RunSpans, anchor: GenAISpan) -> bool:
         return False
     began = min([model.start_ns for model in run.models])
     return all(spans[0].start_ns > began for spans in run.executions)
+
+
+def _is_given_results(anchor: GenAISpan) -> bool:
+    """Whether an agent of Microsoft's framework is given the results of calls that it had handed out to the application. The
+    next agent of a workflow is given those of the one before it.
+    """
+    return anchor.scope == AGENT_FRAMEWORK and ends_with_answers(anchor.user_input)
 
 
 def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:
@@ -336,6 +344,8 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     anchor = run.anchor
     if anchor is not None and (_says_that_it_waits(run) or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
         return not goes_on_here(run, known)
+    if anchor is not None and anchor.scope == AGENT_FRAMEWORK and anchor.status != "error" and _asked_unseen(run):
+        return run.parent is None and not known.has_later_run(anchor)
     if anchor is not None and anchor.scope.startswith(ANTHROPIC_SDK) and anchor.status == "unset":
         return _was_left(run, anchor, requested, known)
     if (

@@ -14,6 +14,7 @@ from typing import Final
 from collector.dialects.openinference import agno, model_request, tool_call
 from collector.dialects.openinference.common import (
     ADK,
+    AGENT_FRAMEWORK,
     CLAUDE,
     CLAUDE_JS,
     LANGCHAIN,
@@ -32,7 +33,9 @@ from collector.model.span import Span
 from collector.model.tracing import TracedCalls
 from collector.payloads import langchain
 from collector.payloads.flattened_attributes import flattened_calls
+from collector.payloads.pauses import leaves_calls_open
 from collector.payloads.text_calls import ACTION_INPUT, REJECTED
+from collector.payloads.user_input import ends_with_answers, resumes_run
 from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
 
 _AGENT_NAME: Final = "agent.name"
@@ -124,7 +127,10 @@ def _read_agent(span: Span) -> GenAISpan:
     if _RESUMED.search(span.name) is not None:
         genai_span.note(extent="resumed")
     genai_span.note(traced_calls=_TRACED_CALLS.get(genai_span.scope, ""))
-    if genai_span.scope == agno.SCOPE:
+    if genai_span.scope == AGENT_FRAMEWORK:
+        told = span.attributes.get(semconv.OUTPUT_MESSAGES)
+        genai_span.is_pending = genai_span.status != "error" and leaves_calls_open(told)
+    elif genai_span.scope == agno.SCOPE:
         agno.note_traced_calls(genai_span, span)
         agno.note_pause(genai_span, span)
     if genai_span.agent != span.name and type(metadata := span.attributes.get(METADATA)) is str and _NODE in metadata:
@@ -175,6 +181,9 @@ def _tells_all_of_haystack(transcript: str) -> bool:
 def _read_context(span: Span) -> GenAISpan:
     get = span.attributes.get
     metadata, user_input = get(METADATA), get(semconv.INPUT_VALUE)
+    if span.scope.name == AGENT_FRAMEWORK:
+        told = get(semconv.INPUT_MESSAGES)
+        user_input = told if resumes_run(told) or ends_with_answers(told) else user_input
     if _CREW in span.attributes:  # the input describes the agent; the task is in another attribute
         user_input = get(semconv.OUTPUT_VALUE) if span.parent_span_id else get(_CREW_TASKS)
     conversation_id = name_of(get(semconv.SESSION_ID)) or find_text(langchain.THREAD, metadata)
@@ -192,7 +201,8 @@ DIALECT: Final[Dialect] = Dialect(
     markers=(semconv.OPENINFERENCE_KIND.encode(),),
     attributes=frozenset({
         *tool_call.ATTRIBUTES, _AGENT_NAME, semconv.INPUT_VALUE, semconv.OUTPUT_VALUE, METADATA, _CREW, _CREW_TASKS, _ROLE,
-        _EVENT, _EVENT_PATH, semconv.AGENT_NAME, semconv.SESSION_ID, semconv.ERROR_TYPE,
+        _EVENT, _EVENT_PATH, semconv.AGENT_NAME, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.SESSION_ID,
+        semconv.ERROR_TYPE,
     }),
     prefixes=model_request.PREFIXES,
     output_attributes=model_request.OUTPUTS,

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from collector.dialects.openinference import agno
 from collector.dialects.openinference.common import (
+    AGENT_FRAMEWORK,
     AGENTS_JS,
     HIDDEN,
     LANGCHAIN,
@@ -44,6 +45,8 @@ _BEGINNING: Final = 64
 _ANTHROPIC: Final = ("openinference.instrumentation.anthropic", "@arizeai/openinference-instrumentation-anthropic")
 _BY_PROVIDER: Final = re.compile(r'"type": ?"(?:(?:server|mcp)_tool_use|\w{1,40}_tool_result)"')
 """In their answers with what the provider ran; attributes hold such calls like those that the model asked for."""
+_HOSTED: Final = re.compile(r'"type": "(?:\w{1,40}_tool_call"|tool_call", "id": "srvtoolu_)')
+"""Likewise in the conventions' messages of Microsoft's Agent Framework (0.1.13)."""
 _RESPONSE: Final = re.compile(r'"object": ?"response"')
 _RUN_BY_OPENAI: Final = re.compile(r'"type": ?"(?:mcp|web_search|file_search|code_interpreter|image_generation)_call"')
 """Likewise in an answer of the Responses API; attributes name the search of the web after its type, and leave out others."""
@@ -89,7 +92,7 @@ def read_model(span: Span) -> GenAISpan | None:
     given, output = recorded
     if span.scope.name == _ADK_SCOPE and span.name.startswith(_ADK_AGENT):
         return _read_requests_of_adk(span, output)
-    calls: object = _calls_in_answer(span.attributes, output, span.scope.name)
+    calls: object = _hosted_calls(span) or _calls_in_answer(span.attributes, output, span.scope.name)
     if calls is None:
         calls = _calls_elsewhere(span, output)
     genai_span = model_span_of(span, NAME, calls, given)
@@ -180,6 +183,14 @@ def _calls_of_dspy(text: object, output: object) -> object:
     read = [parse_message(one) if type(one) is str else one for one in written]
     calls = [call for call in read if isinstance(call, Mapping)]
     return calls if calls and len(calls) == len(read) else None
+
+
+def _hosted_calls(span: Span) -> str | None:
+    """Returns the answer of a model that holds what its provider ran, which the processor for Microsoft's framework leaves out;
+    None if it holds nothing of that.
+    """
+    answer = span.attributes.get(semconv.OUTPUT_MESSAGES) if span.scope.name == AGENT_FRAMEWORK else None
+    return answer if type(answer) is str and _HOSTED.search(answer, 0, MAX_TEXT) is not None else None
 
 
 def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) -> str | list[dict[str, Any]] | None:

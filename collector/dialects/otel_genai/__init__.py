@@ -23,7 +23,7 @@ from collector.model.from_span import context_span_of
 from collector.model.genai_span import AGENT, CONVENTIONS, IGNORED, MODEL, OTHER, TOOL, CopiedField, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.function_parameters import PARAMETER
-from collector.payloads.pauses import PAUSED, outcome_of_pause
+from collector.payloads.pauses import PAUSED, leaves_calls_open, outcome_of_pause
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_arguments import RECORDS
 from collector.payloads.user_input import ends_with_answers
@@ -122,7 +122,9 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.is_pending = answer is not None and genai_span.call_id is None
         _read_question(genai_span)
     elif genai_span.scope == _AGENT_FRAMEWORK:
-        genai_span.call_id = find_text(_AWAITED, span.attributes.get(semconv.OUTPUT_MESSAGES))
+        told = span.attributes.get(semconv.OUTPUT_MESSAGES)
+        genai_span.call_id = find_text(_AWAITED, told)
+        genai_span.is_pending = genai_span.call_id is None and genai_span.status != "error" and leaves_calls_open(told)
     elif genai_span.scope in microsoft.SCOPES:
         microsoft.read_agent(genai_span, span)
     elif genai_span.scope in _AGNO:

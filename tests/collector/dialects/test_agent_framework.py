@@ -11,6 +11,7 @@ from collector.model.span import Span
 from tests.builders import agent_span, called, doubts, model_span, result, run_of, runs_of, span, tool_span, user
 
 SCOPE = "agent_framework"
+ANSWER = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "ok"}]}])}
 ASKED = [("c1", "drop", {"user": "u7"}), ("c2", "get", {"city": "Oslo"})]
 REJECTED = "Error: Tool call invocation was rejected by user."
 
@@ -181,3 +182,140 @@ def test_middleware_may_have_answered_in_place_of_a_tool(scope: str) -> None:
         model_span((), 3, 1, at=30, scope=scope, input_messages=[user("go"), request, result("c1", "blocked")]),
     )
     assert "uncertain_execution" in doubts(run)
+
+
+def test_what_a_provider_ran_is_in_the_answer_of_its_model() -> None:
+    """Under types of its own. A call of MCP that failed has no result with OpenAI, or an empty one; with Anthropic no flag."""
+    search = {"call_id": "ws_1", "status": "completed", "tool_name": "web_search", "additional_properties": {}}
+    failed = {**search, "call_id": "ws_2", "status": "failed"}
+    asked = {"type": "search", "query": "weather"}
+    lookup = {"type": "mcp_server_tool_call", "tool_name": "lookup", "server_name": "srv", "additional_properties": {}}
+    printed = [{"type": "text", "text": "1", "additional_properties": {}}]
+    listed = {"type": "shell_command_output", "stdout": "a.txt", "exit_code": 0, "timed_out": False}
+    parts = [
+        {"type": "search_tool_call", **search, "arguments": asked},
+        {"type": "search_tool_result", **search, "result": {"action": asked}},
+        {"type": "search_tool_call", **failed, "arguments": asked},
+        {"type": "search_tool_result", **failed, "result": {"action": asked}},
+        {"type": "code_interpreter_tool_call", "call_id": "ci_1", "inputs": printed, "status": "completed"},
+        {"type": "code_interpreter_tool_result", "call_id": "ci_1", "outputs": printed, "status": "completed"},
+        {"type": "shell_tool_call", "call_id": "call_1", "commands": ["ls"], "status": "completed"},
+        {"type": "shell_tool_result", "call_id": "call_1", "outputs": [listed]},
+        {"type": "image_generation_tool_call", "image_id": "ig_1"},
+        {"type": "image_generation_tool_result", "image_id": "ig_1", "outputs": {"type": "data", "uri": "data:,"}},
+        {**lookup, "call_id": "mcp_1", "arguments": '{"q":"x"}'},
+        {"type": "mcp_server_tool_result", "call_id": "mcp_1", "output": printed},
+        {**lookup, "call_id": "mcp_2", "arguments": '{"q":"y"}'},
+        {**lookup, "call_id": "mcptoolu_1", "arguments": {"q": "z"}},
+        {"type": "mcp_server_tool_result", "call_id": "mcptoolu_1", "output": printed},
+        {**lookup, "call_id": "mcp_3", "arguments": '{"q":"w"}'},
+        {"type": "mcp_server_tool_result", "call_id": "mcp_3", "additional_properties": {}},
+    ]
+    answer = json.dumps([{"role": "assistant", "parts": parts, "finish_reason": "stop"}])
+    run = run_of(
+        agent_span(number=1, lasting=90, scope=SCOPE),
+        model_span((), 2, 1, at=10, scope=SCOPE, attributes={"gen_ai.output.messages": answer}),
+    )
+    calls = [(one.name, one.arguments, one.status) for one in run.trajectory.calls]
+    assert calls == [
+        ("web_search", asked, "ok"),
+        ("web_search", asked, "error"),
+        ("code_interpreter", None, "ok"),
+        ("shell", {"commands": ["ls"]}, "ok"),
+        ("image_generation", None, "ok"),
+        ("lookup", {"q": "x"}, "ok"),
+        ("lookup", {"q": "y"}, "unset"),
+        ("lookup", {"q": "z"}, "unset"),
+        ("lookup", {"q": "w"}, "unset"),
+    ]
+    assert [(doubt.name, doubt.calls) for doubt in run.trajectory.doubts] == [
+        ("uncertain_execution", (6,)),
+        ("unobserved_results", (6, 7, 8)),
+    ]
+
+
+def test_what_the_application_is_to_make_goes_on_in_another_trace() -> None:
+    """A tool without a function: the run ends well with its call, and the next begins with what came of that."""
+    told = [user("go"), {"role": "assistant", "parts": [call(*ASKED[0])]}, result("c1", "dropped")]
+    given = {"gen_ai.input.messages": json.dumps(told)}
+    parts = [call(*one) for one in ASKED]
+    output = json.dumps([{"role": "assistant", "parts": parts}, result("c2", "18")])
+    asked = run_of(
+        agent_span(number=1, lasting=90, scope=SCOPE, attributes={"gen_ai.output.messages": output}),
+        model_span(ASKED, 2, 1, at=10, scope=SCOPE, input_messages=told[:1]),
+        tool_span("get", {"city": "Oslo"}, 3, 1, call_id="c2", at=30, scope=SCOPE),
+    )
+    answered = run_of(
+        agent_span(number=1, lasting=90, scope=SCOPE, attributes=given),
+        model_span((), 2, 1, at=10, scope=SCOPE, input_messages=told),
+    )
+    assert ("other_traces" in doubts(asked), doubts(answered)) == (True, ["other_traces"])
+
+
+def test_an_agent_of_a_workflow_that_is_given_the_results_of_another_began_here() -> None:
+    given = {"gen_ai.input.messages": json.dumps([user("go"), {"role": "assistant", "parts": []}, result("c1", "18")])}
+    first, second = runs_of(
+        span("workflow.run", 9, lasting=300, scope=SCOPE),
+        agent_span("first", 1, 9, at=5, lasting=50, scope=SCOPE),
+        tool_span("get", {}, 2, 1, call_id="c1", at=10, scope=SCOPE, attributes={"gen_ai.tool.call.result": "18"}),
+        agent_span("second", 3, 9, at=100, lasting=50, scope=SCOPE, attributes=given),
+        model_span((), 4, 3, at=110, scope=SCOPE, attributes=ANSWER),
+    )
+    assert (doubts(first), doubts(second)) == ([], [])
+
+
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_without_content_a_run_that_ends_with_calls_may_wait_for_more(is_inside: bool) -> None:
+    """Beside what ran, the last answer may have asked for what a human has to approve. Inside a tool no agent can wait."""
+    asks = {"gen_ai.response.finish_reasons": ["tool_calls"]}
+    around = [agent_span("outer", 7, lasting=95, scope=SCOPE), tool_span("ask", None, 8, 7, lasting=92, scope=SCOPE)]
+    *_, run = runs_of(
+        *(around if is_inside else ()),
+        agent_span("inner", 1, 8 if is_inside else 0, at=2, lasting=88, scope=SCOPE, attributes=asks),
+        model_span((), 2, 1, at=10, scope=SCOPE, attributes=asks),
+        tool_span("get", None, 3, 1, call_id="c2", at=30, scope=SCOPE),
+    )
+    assert doubts(run) == ([] if is_inside else ["other_traces"])
+
+
+def openinference(kind: str, name: str = "", **more: Any) -> dict[str, Any]:
+    return {"openinference.span.kind": kind, **({"tool.name": name} if name else {}), **more}
+
+
+def test_what_a_human_answered_is_read_under_openinference() -> None:
+    """Its processor (0.1.13) leaves the answer out of its own attributes, but not the conventions'."""
+    answered = {**approval_request(*ASKED[0]), "type": "function_approval_response", "approved": True}
+    given = {"gen_ai.input.messages": json.dumps([{"role": "user", "parts": [answered]}])}
+    left = {"input.value": '{"messages": [{"message.role": "system", "message.content": "do it"}], "model": "gpt-4o"}'}
+    run = run_of(
+        agent_span(number=1, lasting=90, scope=SCOPE, attributes=openinference("AGENT", **given, **left)),
+        tool_span(
+            "drop", {"user": "u7"}, 2, 1, call_id="c1", at=20, scope=SCOPE, attributes=openinference("TOOL", "drop")
+        ),
+        model_span((), 3, 1, at=50, scope=SCOPE, attributes=openinference("LLM", **{"output.value": "ok"})),
+    )
+    assert (run.dialect, called(run), "other_traces" in doubts(run)) == ("openinference", ["drop"], True)
+
+
+def test_what_a_provider_ran_is_read_under_openinference() -> None:
+    asked = {"type": "search", "query": "weather"}
+    parts = [
+        {"type": "search_tool_call", "call_id": "ws_1", "arguments": asked, "tool_name": "web_search"},
+        {"type": "search_tool_result", "call_id": "ws_1", "result": {"action": asked}, "tool_name": "web_search"},
+        call(*ASKED[1]),
+    ]
+    answer = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts}])}
+    flat = {
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.id": "c2",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "get",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": '{"city": "Oslo"}',
+    }
+    run = run_of(
+        agent_span(number=1, lasting=90, scope=SCOPE, attributes=openinference("AGENT")),
+        model_span((), 2, 1, at=10, scope=SCOPE, attributes=openinference("LLM", **answer, **flat)),
+        tool_span(
+            "get", {"city": "Oslo"}, 3, 1, call_id="c2", at=30, scope=SCOPE, attributes=openinference("TOOL", "get")
+        ),
+    )
+    assert (called(run), run.trajectory.calls[0].arguments) == (["web_search", "get"], asked)
