@@ -24,6 +24,8 @@ _FIRST: Final = re.compile(
     r"|(?P<callback_after>\n +altered_function_response = )"
     # Semantic Kernel (1.45): the filters of a function, and inside them the function
     r"|(?P<filter>, in invoke\n +await stack\(function_context\)\n)"
+    # AG2 (1.2): what passes through its tracer's middleware; what a tool raised is caught before that, but for a few errors
+    r"|(?P<middleware>, in on_tool_execution\n +result = await call_next\(event, context\)\n)"
     # Google's ADK for Java (1.6)
     r"|(?P<java>\tat com\.google\.adk\.(?:flows\.llmflows\.Functions\.lambda\$maybeInvokeBeforeToolCall"
     r"|plugins\.PluginManager\.lambda\$beforeToolCallback)\$)"
@@ -31,7 +33,8 @@ _FIRST: Final = re.compile(
     r"|lambda\$(?:maybeInvokeAfterToolCall|handleOnToolErrorCallback)\$)"
     r"|plugins\.PluginManager\.lambda\$(?:afterToolCallback|onToolErrorCallback)\$))"
 )
-_FUNCTION: Final = ", in _invoke_internal\n"
+_CALLED: Final = {"filter": ", in _invoke_internal\n", "middleware": "await self.model.asolve("}
+"""What is in the traces of those if the tool was called."""
 _BEFORE: Final = ("before", "plugin", "callback", "java")
 _BEGINNING: Final = "Traceback (most recent call last):\n"
 _WRAPPED: Final = re.compile(r"\n +(?:return|tool_result =) await cap\.wrap_tool_execute\(")
@@ -53,8 +56,8 @@ def refusal_in_stack(trace: object) -> Refusal | None:
         return None
     if first.lastgroup in _BEFORE:
         return Refusal()
-    if first.lastgroup == "filter":  # before the function, or after it
-        return None if trace.find(_FUNCTION, first.end(), _MAX_TRACE) >= 0 else Refusal(is_sure=False)
+    if (called := _CALLED.get(first.lastgroup or "")) is not None:  # else it was before the tool, or after it
+        return None if trace.find(called, first.end(), _MAX_TRACE) >= 0 else Refusal(is_sure=False)
     if first.lastgroup == "around" and _AGNO_TOOL.search(trace, first.end(), _MAX_TRACE) is None:
         return Refusal(is_sure=False)
     return BEGAN

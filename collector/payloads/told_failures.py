@@ -16,6 +16,7 @@ _IN_PLACE: Final = re.compile(
     # OpenAI Agents: all that Splunk's spans of it (util-genai 0.1) have of a failure
     r"|An error occurred while running the tool\. Please try again\."
     r"|Tool '[^'\n]{1,128}' timed out after [\d.e+-]+(?: seconds|ms)\.\"?\Z"  # OpenAI Agents, in Python and JavaScript
+    r"|Sub-task '[^'\n]{1,128}' failed: "  # AG2, of an agent that is a tool
     r"|Error executing tool \w)"  # MCP's Python SDK, whose flag for an error few record
 )
 """How a framework's own words begin that it gives the model in place of a result, where a tool failed."""

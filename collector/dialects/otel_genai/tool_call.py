@@ -51,8 +51,9 @@ _TOOL_TYPE, _OF_PROVIDER = "gen_ai.tool.type", "extension"
 _GENERAL: Final = ("tool_error", "_OTHER")
 """Types of errors that say no more than that there was one."""
 _MLFLOW: Final = "mlflow.tracing.provider"
+_AG2: Final = "opentelemetry.instrumentation.ag2"
 _TELL_RESULTS: Final = (
-    AI_SDK_7, "agent_framework", "opentelemetry.instrumentation.ag2", "opentelemetry.instrumentation.genai.llama_index",
+    AI_SDK_7, "agent_framework", _AG2, "opentelemetry.instrumentation.genai.llama_index",
     _MLFLOW, "semantic_kernel.functions.kernel_function",
 )  # fmt: skip
 """They record what each call returned whose arguments they record, and leave the status of one that was cancelled as it is,
@@ -90,7 +91,6 @@ _CREW: Final = "gen_ai.crewai.component"
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _STRANDS_STATUS: Final = ("gen_ai.tool.status", "tool.status")
 """Keys of the outcome in Strands 1 and 0.x: the span's own status stays OK if the tool is unknown, and in 0.x if it failed."""
-"""Where OpenInference's processor for Strands puts what events tell, which it takes away."""
 _ARGUMENTS: Final = tuple(
     f"gen_ai.tool.{key}"
     for key in ("args", "arguments", "input", "parameters", "call.args", "call.input", "call.parameters")
@@ -111,7 +111,7 @@ ATTRIBUTES: Final = (
 )  # fmt: skip
 """What is read of a call beside what all spans have."""
 _ANSWERED_BY_HOOKS: Final = (
-    "opentelemetry.instrumentation.genai.agno", "openlit.instrumentation.agno", "opentelemetry.instrumentation.ag2",
+    _AG2, "opentelemetry.instrumentation.genai.agno", "openlit.instrumentation.agno",
     "semantic_kernel.functions.kernel_function",
 )  # fmt: skip
 """Scopes for Agno, AG2 and Semantic Kernel, whose hooks, middleware and filters answer inside the span of a call, in place of
@@ -212,6 +212,8 @@ def _is_awaited(result: object) -> bool:
 
 def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
     """Note of a call without a result that it waits for a human's answer, or was cancelled: neither has a status."""
+    if call.scope == _AG2 and call.status != "error" and _TOOL_TYPE in span.attributes:
+        call.note(extent="apart")  # perhaps of a tool that the client has: no model is asked after it
     is_of_strands = strands_status is None and call.scope.startswith(STRANDS)
     call.is_pending = call.is_pending or is_of_strands or _lacks_result(call, span)
     if call.is_pending:
@@ -220,9 +222,8 @@ def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
     elif call.arguments is not None and _would_tell_result(call, span):
         call.status = "unset"
         call.note(outcome="told")
-        call.is_pending = (
-            call.scope == _MLFLOW
-        )  # so it ends, too, that of a call of OpenAI Agents that waits for an approval
+        # So ends, too, the span of a call of OpenAI Agents that waits for an approval.
+        call.is_pending = call.scope == _MLFLOW
 
 
 def _would_tell_result(call: GenAISpan, span: Span) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED, Role
 from collector.model.span import Span
-from tests.builders import called, doubts, run_of, span
+from tests.builders import agent_span, called, doubts, model_span, run_of, span, tool_span
 
 ASKED = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"order": 1}'}}
 PAY = {"role": "assistant", "content": None, "tool_calls": [ASKED]}
@@ -167,3 +167,38 @@ def test_a_human_who_answered_in_place_of_a_tool_had_it_not_run() -> None:
         _span("travel.generate_reply", 4, 1, 20, "Done.", **{"agent.name": "travel", "input.value": history}),
     )
     assert (called(run), doubts(run)) == (["(pay)"], [])
+
+
+def _call(name: str, number: int, at: float, **more: Any) -> Span:
+    attributes = {"gen_ai.tool.type": "function", **more.pop("attributes", {})}
+    return tool_span(name, {"q": "x"}, number, at=at, call_id=f"c{number}", scope=OWN, attributes=attributes, **more)
+
+
+OWN = "opentelemetry.instrumentation.ag2"
+CALLS = [("c3", "get", {"q": "x"}), ("c4", "locate", {"q": "x"})]
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+def test_a_run_that_ends_with_a_tool_of_the_client_goes_on_in_another_trace(is_told: bool) -> None:
+    """AG2 1.2: its span ends well and has no result, as the client is to make the call."""
+    told = [model_span((), 5, at=40, scope=OWN, attributes={"gen_ai.output.messages": "[]"})] * is_told
+    run = run_of(
+        agent_span(scope=OWN), model_span(CALLS, 2, at=0, scope=OWN),
+        _call("get", 3, 20, attributes={"gen_ai.tool.call.result": "18"}), _call("locate", 4, 21), *told,
+    )  # fmt: skip
+    assert ("other_traces" in doubts(run)) is not is_told
+
+
+def test_an_agent_that_is_a_tool_says_that_it_failed() -> None:
+    words = "Sub-task 'inner' failed: Error code: 400 - no"
+    run = run_of(agent_span(scope=OWN), _call("task_inner", 2, 20, attributes={"gen_ai.tool.call.result": words}))
+    assert [call.status for call in run.trajectory.calls] == ["error"]
+    assert called(run) == ["task_inner"]
+
+
+def test_middleware_of_ag2_may_have_raised_in_place_of_a_tool() -> None:
+    frame = '  File "/t.py", line 544, in on_tool_execution\n    result = await call_next(event, context)\n'
+    trace = f"Traceback (most recent call last):\n{frame}PermissionError: policy\n"
+    raised = {"exception.type": "PermissionError", "exception.message": "policy", "exception.stacktrace": trace}
+    run = run_of(agent_span(scope=OWN), _call("book", 2, 20, status=2, events=[("exception", raised)]))
+    assert doubts(run) == ["uncertain_execution"]

@@ -1,5 +1,5 @@
 """What a stack trace tells of whether a tool began: frames of Agno (3), Google's ADK for Python (2) and Java (1.6),
-Pydantic AI (2.62), Semantic Kernel (1.45).
+Pydantic AI (2.62), Semantic Kernel (1.45), AG2 (1.2).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ def frame(function: str, line: str) -> str:
 
 AROUND = frame("_safe_hook_call", "return hook(**arguments)")
 TOOL = frame("execute", "result = self.function.entrypoint(**arguments)")
+TRACER = frame("on_tool_execution", "result = await call_next(event, context)")
 FILTERS = frame("invoke", "await stack(function_context)")
 INNERMOST = frame("execute_entrypoint", "return self.function.entrypoint(**arguments)")
 
@@ -35,6 +36,8 @@ INNERMOST = frame("execute_entrypoint", "return self.function.entrypoint(**argum
         (frame("_execute", "function_response = callback(tool=tool)"), Refusal()),
         (frame("_execute", "altered_function_response = callback(tool=tool)"), BEGAN),
         (FILTERS, Refusal(is_sure=False)),
+        (TRACER, Refusal(is_sure=False)),
+        (TRACER + frame("__call__", "result = await self.model.asolve("), None),
         (FILTERS + frame("log", "await next(context)") + frame("_invoke_internal", "result = self.method()"), None),
         (frame("charge", "raise PermissionError"), None),
     ],
