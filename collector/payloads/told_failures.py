@@ -8,7 +8,7 @@ from typing import Final
 
 from collector.payloads.refusals import Refusal, find_refusal
 from collector.payloads.tool_results import TAIL, ToolResult, tool_result
-from collector.payloads.values import parse_any
+from collector.payloads.values import MAX_TEXT, parse_any
 
 _IN_PLACE: Final = re.compile(
     r"(?:\[?\{\"type\": ?\"text\", ?\"text\": ?\"|\")?"  # MCP's parts of content; MLflow quotes texts
@@ -33,14 +33,26 @@ _OF_CREWAI: Final = re.compile(
 """How the words begin that CrewAI has in place of a result: the tool failed, or was not called."""
 _NO_TOOL: Final = "Tool not found"
 """All that CrewAI (1.15) says of a call of a tool that the agent does not have, where calls are functions."""
+_TOLD_BY_TOOL: Final = '{"message": '
+_TOOL_FAILURE: Final = frozenset({"message", "reason", "code", "retryable", "details"})
+"""What CrewAI's `ToolFailure` (1.15) has, which a tool returns that failed."""
 
 
 def failure_of_crewai(result: object) -> ToolResult | None:
     """Returns what CrewAI says of a call that failed or was not made; None for what a tool returned."""
-    if type(result) is not str or _OF_CREWAI.match(result) is None:
+    if type(result) is not str:
         return None
+    if _OF_CREWAI.match(result) is None:
+        return ToolResult(None, failed=True) if _is_tool_failure(result) else None
     words = result.strip()
     return ToolResult(None, True, Refusal() if words == _NO_TOOL else find_refusal(words))
+
+
+def _is_tool_failure(result: str) -> bool:
+    if not result.startswith(_TOLD_BY_TOOL) or len(result) > MAX_TEXT:
+        return False
+    value = parse_any(result)
+    return isinstance(value, Mapping) and value.keys() == _TOOL_FAILURE
 
 
 def is_in_place_of_result(result: object) -> bool:

@@ -1595,6 +1595,8 @@ def test_nothing_tells_what_a_coworker_called_in_words(tool: str, said: str, *, 
         ("I tried reusing the same input, I must stop using this action input. I'll try something else.", "not made"),
         ("Tool not found", "not made"),
         ("Tool not found in the shop", "ok"),
+        ('{"message": "no", "reason": "tool_reported", "code": null, "retryable": false, "details": {}}', "error"),
+        ('{"message": "no", "reason": "tool_reported"}', "ok"),
     ],
 )
 @pytest.mark.parametrize("listens", [False, True])
