@@ -77,7 +77,9 @@ _OPENAI, _PAGES = "openinference.instrumentation.openai", ("SyncPage[", "AsyncPa
 
 PREFIXES: Final = (_ANSWER, _OF_LOOP)
 OUTPUTS: Final = (_ANSWER, semconv.OUTPUT_VALUE)
-TOOL_DEFINITIONS: Final = ("llm.tools.", _PARAMETERS)
+_OF_PYDANTIC_AI: Final = "model_request_parameters"
+"""The definitions as Pydantic AI writes them, beside those of the processor for it: these alone tell the form of an output."""
+TOOL_DEFINITIONS: Final = (_OF_PYDANTIC_AI, "llm.tools.", _PARAMETERS)
 """How keys begin of what is read of a request beside what other spans have: messages, the answer, and tools."""
 
 

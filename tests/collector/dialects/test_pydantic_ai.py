@@ -244,12 +244,24 @@ def test_a_call_that_asked_for_an_approval_runs_in_a_span_of_its_own() -> None:
     assert called(approved) == ["(pay)", "pay"]
 
 
+BESIDE = {
+    "llm.tools.0.tool.name": "final_result",
+    "llm.tools.0.tool.json_schema": '{"properties": {"answer": {"type": "string"}}, "required": ["answer"]}',
+    "llm.tools.1.tool.name": "pay",
+    "llm.tools.1.tool.json_schema": '{"properties": {}}',
+}
+
+
+@pytest.mark.parametrize("beside", [{}, BESIDE])
 @pytest.mark.parametrize(("kind", "expected"), [("output_tools", []), ("function_tools", ["final_result"])])
-def test_what_is_wrong_with_an_output_is_no_result_of_a_tool(kind: str, expected: list[str]) -> None:
-    """The form of the output is offered like a tool, and leaves no span; a validator has the model try again."""
+def test_what_is_wrong_with_an_output_is_no_result_of_a_tool(
+    kind: str, expected: list[str], beside: dict[str, str]
+) -> None:
+    """The form of the output is offered like a tool, and leaves no span; a validator has the model try again. OpenInference's
+    processor (0.1.30) writes the definitions of both like those of tools, beside these."""
     tools = {"function_tools": [{"name": "pay", "description": "Pays."}]}
     output = [{"name": "final_result", "description": "The final response", "kind": "output"}]
-    offered = {"model_request_parameters": json.dumps({**tools, kind: [*tools.get(kind, []), *output]})}
+    offered = {"model_request_parameters": json.dumps({**tools, kind: [*tools.get(kind, []), *output]}), **beside}
     asked = {"type": "tool_call", "id": "c2", "name": "final_result", "arguments": {"answer": "a"}}
     told = [user("pay"), {"role": "assistant", "parts": [asked]}, result("c2", "That is too short.")]
     run = run_of(
