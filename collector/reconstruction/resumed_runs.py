@@ -366,7 +366,9 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     if not requested and not is_known_part and (model.has_output or not is_of_gateway):
         return False
     # One that names neither may be all there is: a program that asks a model once which tool to use.
-    is_part = is_known_part or is_of_gateway or model.agent is not None or model.conversation_id is not None
+    # A client of Microsoft's framework makes the calls itself, each in a trace of its own where no span is around it.
+    is_named = model.agent is not None or model.conversation_id is not None
+    is_part = is_known_part or is_of_gateway or is_named or model.scope == AGENT_FRAMEWORK
     return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"
 
 

@@ -319,3 +319,9 @@ def test_what_a_provider_ran_is_read_under_openinference() -> None:
         ),
     )
     assert (called(run), run.trajectory.calls[0].arguments) == (["web_search", "get"], asked)
+
+
+def test_a_request_of_a_client_without_an_agent_is_a_part() -> None:
+    """The client makes the call that the answer asks for, and asks again, each in a trace of its own."""
+    run = run_of(model_span(ASKED[:1], 2, 0, scope=SCOPE, input_messages=[user("go")]))
+    assert "other_traces" in doubts(run)
