@@ -125,6 +125,16 @@ def _size(parts: Iterable[object]) -> int:
     return sum(len(part) if isinstance(part, str) else len(str(part)) for part in parts)
 
 
+def offers_tools_of_provider(definitions: object) -> bool:
+    """Whether a model was offered tools of its provider, as the definitions of Microsoft's Agent Framework tell (1.23)."""
+    if type(definitions) is not str or len(definitions) > MAX_DEFINITIONS:
+        return False
+    tools = parse_any(definitions)
+    return isinstance(tools, list) and any(
+        isinstance(tool, Mapping) and tool.get("type") not in (None, "function") for tool in tools
+    )
+
+
 def names_tool_to_call(parameters: object) -> bool:
     """Whether the parameters of a request, as JSON, name the tool that the answer has to call (OpenAI, Anthropic)."""
     return type(parameters) is str and _CHOICE.search(parameters, 0, MAX_TEXT) is not None

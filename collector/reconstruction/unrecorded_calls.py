@@ -12,6 +12,7 @@ from collector.payloads.messages import is_unreadable
 from collector.reconstruction.automatic_calls import may_lack_calls
 from collector.reconstruction.call_history import without_refused
 from collector.reconstruction.drafts import DraftCall, RunSpans
+from collector.reconstruction.frameworks import AGENT_FRAMEWORK
 from collector.reconstruction.requested_calls import RequestedCall
 
 _DELEGATIONS: Final = frozenset({
@@ -59,7 +60,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     asking.update(model.parent_span_id for model in models if model.tracing.extent == "nested")
     if run.ended_before_calls:
         asking.discard(models[-1].span_id)
-    if _may_have_searched(models, requested) or _lacks_hosted(models):
+    if _may_have_searched(models, requested) or _lacks_hosted(models) or _hides_calls_of_provider(run):
         return True
     has_unsaid = any(model.span_id in asking and model.span_id not in speaking for model in models)
     has_failed = run.anchor is not None and run.anchor.status == "error"
@@ -184,6 +185,14 @@ def _lacks_hosted(models: Sequence[GenAISpan]) -> bool:
     whole = [model for model in models if model.tracing.extent != "hosted" and _is_recorded(model)]
     inside, around = {model.parent_span_id for model in whole}, {model.span_id for model in whole}
     return any(model.span_id not in inside and model.parent_span_id not in around for model in lacking)
+
+
+def _hides_calls_of_provider(run: RunSpans) -> bool:
+    """Whether an agent of Microsoft's framework had tools that its provider runs, which leave no spans, and no content was
+    captured.
+    """
+    anchor = run.anchor
+    return anchor is not None and anchor.scope == AGENT_FRAMEWORK and anchor.tracing.extent == "some"
 
 
 def _times_of(models: Iterable[GenAISpan]) -> tuple[list[int], list[int]]:

@@ -23,6 +23,7 @@ from collector.model.from_span import context_span_of
 from collector.model.genai_span import AGENT, CONVENTIONS, IGNORED, MODEL, OTHER, TOOL, CopiedField, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.function_parameters import PARAMETER
+from collector.payloads.offered_tools import offers_tools_of_provider
 from collector.payloads.pauses import PAUSED, leaves_calls_open, outcome_of_pause
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_arguments import RECORDS
@@ -122,9 +123,7 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.is_pending = answer is not None and genai_span.call_id is None
         _read_question(genai_span)
     elif genai_span.scope == _AGENT_FRAMEWORK:
-        told = span.attributes.get(semconv.OUTPUT_MESSAGES)
-        genai_span.call_id = find_text(_AWAITED, told)
-        genai_span.is_pending = genai_span.call_id is None and genai_span.status != "error" and leaves_calls_open(told)
+        _read_agent_framework(genai_span, span)
     elif genai_span.scope in microsoft.SCOPES:
         microsoft.read_agent(genai_span, span)
     elif genai_span.scope in _AGNO:
@@ -140,6 +139,15 @@ def _read_agent(span: Span) -> GenAISpan:
     if genai_span.error_type in _BEYOND_LIMIT:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
+
+
+def _read_agent_framework(agent: GenAISpan, span: Span) -> None:
+    """Note of an agent of Microsoft's framework what it waits for, and that its calls may be hidden."""
+    told = span.attributes.get(semconv.OUTPUT_MESSAGES)
+    agent.call_id = find_text(_AWAITED, told)
+    agent.is_pending = agent.call_id is None and agent.status != "error" and leaves_calls_open(told)
+    if told is None and offers_tools_of_provider(span.attributes.get(semconv.TOOL_DEFINITIONS)):
+        agent.note(extent="some")
 
 
 def _read_question(agent: GenAISpan) -> None:

@@ -325,3 +325,16 @@ def test_a_request_of_a_client_without_an_agent_is_a_part() -> None:
     """The client makes the call that the answer asks for, and asks again, each in a trace of its own."""
     run = run_of(model_span(ASKED[:1], 2, 0, scope=SCOPE, input_messages=[user("go")]))
     assert "other_traces" in doubts(run)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("web_search", ["unrecorded_calls"]), ("function", [])])
+def test_without_content_nothing_tells_what_a_provider_ran(kind: str, expected: list[str]) -> None:
+    """The agent's span tells all the same which tools were offered."""
+    offered = json.dumps([{"type": "function", "name": "get"}, {"type": kind, "name": "web_search"}])
+    run = run_of(
+        agent_span(number=1, lasting=90, scope=SCOPE, attributes={"gen_ai.tool.definitions": offered}),
+        model_span((), 2, 1, at=10, scope=SCOPE, attributes={"gen_ai.response.finish_reasons": ["tool_calls"]}),
+        tool_span("get", None, 3, 1, call_id="c1", at=30, scope=SCOPE),
+        model_span((), 4, 1, at=50, scope=SCOPE, attributes={"gen_ai.response.finish_reasons": ["stop"]}),
+    )
+    assert doubts(run) == expected
