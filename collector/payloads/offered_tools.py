@@ -67,7 +67,9 @@ def definitions_behind(begin: re.Pattern[str], request: object) -> str | None:
 
 
 def offers_hosted(definitions: object) -> bool:
-    """Whether there are tools among them that OpenAI runs itself, before it answers."""
+    """Whether there are tools among them that OpenAI runs itself, before it answers. Microsoft's Agent Framework (1.23) writes
+    those of any provider like them.
+    """
     return type(definitions) is str and _HOSTED.search(definitions, 0, MAX_DEFINITIONS) is not None
 
 
@@ -123,16 +125,6 @@ def _tools(definitions: object) -> _Offered:
 
 def _size(parts: Iterable[object]) -> int:
     return sum(len(part) if isinstance(part, str) else len(str(part)) for part in parts)
-
-
-def offers_tools_of_provider(definitions: object) -> bool:
-    """Whether a model was offered tools of its provider, as the definitions of Microsoft's Agent Framework tell (1.23)."""
-    if type(definitions) is not str or len(definitions) > MAX_DEFINITIONS:
-        return False
-    tools = parse_any(definitions)
-    return isinstance(tools, list) and any(
-        isinstance(tool, Mapping) and tool.get("type") not in (None, "function") for tool in tools
-    )
 
 
 def names_tool_to_call(parameters: object) -> bool:

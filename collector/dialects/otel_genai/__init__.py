@@ -23,7 +23,7 @@ from collector.model.from_span import context_span_of
 from collector.model.genai_span import AGENT, CONVENTIONS, IGNORED, MODEL, OTHER, TOOL, CopiedField, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.function_parameters import PARAMETER
-from collector.payloads.offered_tools import offers_tools_of_provider
+from collector.payloads.offered_tools import offers_hosted
 from collector.payloads.pauses import PAUSED, leaves_calls_open, outcome_of_pause
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_arguments import RECORDS
@@ -146,7 +146,7 @@ def _read_agent_framework(agent: GenAISpan, span: Span) -> None:
     told = span.attributes.get(semconv.OUTPUT_MESSAGES)
     agent.call_id = find_text(_AWAITED, told)
     agent.is_pending = agent.call_id is None and agent.status != "error" and leaves_calls_open(told)
-    if told is None and offers_tools_of_provider(span.attributes.get(semconv.TOOL_DEFINITIONS)):
+    if told is None and offers_hosted(span.attributes.get(semconv.TOOL_DEFINITIONS)):
         agent.note(extent="some")
 
 
