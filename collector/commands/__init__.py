@@ -122,7 +122,7 @@ def tell_left_out(files: Sequence[Path]) -> None:
     """Tell which files hold no traces: somebody may take them for recordings that were scored."""
     if files:
         others = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        tell(f"skipped: {files[0]}{others}: about something else than traces")
+        tell(f"skipped: {files[0]}{others}: not traces")
 
 
 def count(text: str) -> int:

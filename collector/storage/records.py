@@ -67,6 +67,7 @@ OF_SPANS: Final[Mapping[int, RecordKind]] = {
 }
 """The kinds of records of spans or log records."""
 _REFERS: Final = (1 << 4, 1 << 5)  # added to the kind of a record that has a row instead of the resource, of the scope
+_OWN: Final = ~(_REFERS[0] | _REFERS[1])
 _ROW = struct.Struct("<Q")
 _TIME = struct.Struct("<Q")
 _KEY = struct.Struct("<Q")
@@ -103,7 +104,7 @@ def reference(kind: int, at: int, row: int) -> tuple[int, bytes]:
 
 def own_kind(kind: int) -> int:
     """Returns the kind of a record, whether it refers to others or not."""
-    return kind & ~(1 << 4 | 1 << 5)
+    return kind & _OWN
 
 
 def read_record(row: int, kind: int, packed: bytes, shared: Mapping[int, bytes]) -> SpoolRecord:

@@ -95,7 +95,7 @@ class Acceptor:
             except OSError as error:
                 if not isinstance(error, ConnectionAbortedError):  # the sender gave up waiting
                     self._on_failure()
-                    self._log(
+                    self._report(
                         "cannot accept connections on port %d, trying again every %g s: %s",
                         ACCEPT_PAUSE,
                         error.strerror,
@@ -110,7 +110,7 @@ class Acceptor:
             else:
                 connection.close()  # an answer would need the resources that ran out; senders retry
                 self._on_excess()
-                self._log(
+                self._report(
                     "too many connections to port %d: %d are open, and further ones are closed", self._max_connections
                 )
             await asyncio.sleep(0)  # sock_accept does not yield while connections wait
@@ -120,7 +120,7 @@ class Acceptor:
         if task.cancelled() or task.exception() is not None:
             connection.close()
 
-    def _log(self, message: str, *arguments: object) -> None:
+    def _report(self, message: str, *arguments: object) -> None:
         now = asyncio.get_running_loop().time()
         if now >= self._next_logs.get(message, 0.0):
             self._next_logs[message] = now + _LOG_INTERVAL

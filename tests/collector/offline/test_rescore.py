@@ -228,7 +228,7 @@ def test_a_set_about_something_else_is_left_out_each_time(capsys: pytest.Capture
     assert (rescore(), rescore()) == (0, 0)
     told = capsys.readouterr()
     assert "3 of 3 sets of traces were scored before" in told.out
-    assert told.err.count("skipped: traces/app/package.json: about something else than traces\n") == 2
+    assert told.err.count("skipped: traces/app/package.json: not traces\n") == 2
     assert sorted(written()) == ["a", "b", "c"]
     assert rescore("other", paths=("traces/app",)) == 2
     assert "package.json:1: an object with 'name': not OTLP JSON" in capsys.readouterr().err

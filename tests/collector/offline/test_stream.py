@@ -152,7 +152,7 @@ def test_what_is_no_recording_is_left_out_and_named(
         in_parts(monkeypatch)
         monkeypatch.setattr(stream, "_SECTION", 100_000)
     assert main(["score", "--jobs", jobs, str(day)]) == 0
-    assert capsys.readouterr().err == f"skipped: {day}/truth.json and 1 more: about something else than traces\n"
+    assert capsys.readouterr().err == f"skipped: {day}/truth.json and 1 more: not traces\n"
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
