@@ -51,7 +51,7 @@ _AGENT_TOOL: Final = "AgentTool"
 _RETURNS_AT_ONCE: Final = (LONG_RUNNING, _AGENT_TOOL)
 """Types of tools that run without a confirmation. After the first ADK waits, and after the second if it is told to."""
 _TYPE: Final = "gen_ai.tool.type"
-_LANGUAGE, _JAVASCRIPT, _JAVA = "telemetry.sdk.language", "nodejs", "java"
+_JAVASCRIPT, _JAVA = "nodejs", "java"
 """Of a process whose callbacks and plugins answer before the span of a call begins, in place of the tool, and whose requests
 last until the calls have ended that their answers asked for; of one that asks the model again while a call waits for a
 human, whose answer begins another run."""
@@ -118,7 +118,10 @@ def _settled(refusal: Refusal | None, span: Span, arguments: object) -> Refusal 
     """Returns what the error of a call says of whether its tool began, as far as its arguments and its type bear that out."""
     if refusal is not None and refusal.is_of_arguments and _tells_of(span.status_message, arguments):
         return Refusal()
-    is_agent = span.attributes.get(_TYPE) == _AGENT_TOOL and span.resource.attributes.get(_LANGUAGE) == _JAVA
+    is_agent = (
+        span.attributes.get(_TYPE) == _AGENT_TOOL
+        and span.resource.attributes.get(semconv.TELEMETRY_SDK_LANGUAGE) == _JAVA
+    )
     if refusal == Refusal() and is_agent:
         return Refusal(is_sure=False)  # it may be of a call inside the agent
     return refusal
@@ -127,14 +130,14 @@ def _settled(refusal: Refusal | None, span: Span, arguments: object) -> Refusal 
 def _may_wait_unsaid(call: GenAISpan) -> bool:
     """Whether it may wait if it ends the run: one that asks for a confirmation answers in words of its own, and of one that
     waits for its result nothing is said."""
-    is_unsaid = call.resource.attributes.get(_LANGUAGE) in _WAIT_UNSAID
+    is_unsaid = call.resource.attributes.get(semconv.TELEMETRY_SDK_LANGUAGE) in _WAIT_UNSAID
     return is_unsaid and call.status == "unset" and call.name not in ENDS_RUN_OF_ADK
 
 
 def _read_wait(call: GenAISpan, answer: object) -> None:
     """Note of a call whether it waits for a human, and where the run goes on meanwhile."""
     call.is_pending = call.is_pending or waits_for_confirmation(answer)
-    if call.is_pending and call.resource.attributes.get(_LANGUAGE) == _JAVA:
+    if call.is_pending and call.resource.attributes.get(semconv.TELEMETRY_SDK_LANGUAGE) == _JAVA:
         call.note(extent="apart")
 
 
@@ -165,7 +168,7 @@ def _read_model(span: Span) -> GenAISpan:
         compare_with_offered(genai_span, definitions_behind(_TOOLS, request))
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(_SESSION))
-    if genai_span.resource.attributes.get(_LANGUAGE) == _JAVASCRIPT:
+    if genai_span.resource.attributes.get(semconv.TELEMETRY_SDK_LANGUAGE) == _JAVASCRIPT:
         genai_span.note(outcome="hooked", extent="around")
     return genai_span
 

@@ -37,7 +37,7 @@ requests and the calls. Without an option of its own they have no content.
 """
 OPENLIT_GRAPHS: Final = "openlit.instrumentation.langgraph"
 """The scope of OpenLIT's spans of graphs, and of their nodes."""
-_LANGUAGE, _PYTHON = "telemetry.sdk.language", "python"
+_PYTHON: Final = "python"
 """Where a span has more attributes than the SDK keeps, that for Python drops the oldest, and so what a request was told."""
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial
 MAX_EVENTS: Final = 16
@@ -162,7 +162,7 @@ def doubt_answer(genai_span: GenAISpan) -> None:
     """Note of a request whose span lacks attributes or events that its answer may have asked for calls, unless its reason to
     end is another, and that what it was told of earlier ones may be missing: SDKs drop what is set last, as the answer is.
     """
-    if genai_span.resource.attributes.get(_LANGUAGE) == _PYTHON:
+    if genai_span.resource.attributes.get(semconv.TELEMETRY_SDK_LANGUAGE) == _PYTHON:
         return
     if genai_span.finish != "other" and not genai_span.tracing.extent:
         genai_span.note(extent="some")

@@ -68,6 +68,7 @@ EXCEPTION_STACK_TRACE: Final = "exception.stacktrace"
 HTTP_ROUTE: Final = "http.route"
 URL_PATH: Final = "url.path"
 SERVICE_NAMESPACE: Final = "service.namespace"
+TELEMETRY_SDK_LANGUAGE: Final = "telemetry.sdk.language"
 SESSION_ID: Final = "session.id"
 
 FINISH_REASONS: Final = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
+from collector.model import semconv
 from collector.model.from_span import AI_SDK, ANTHROPIC_SDK
 from collector.model.genai_span import AGENT, GenAISpan
 from collector.model.tracing import WAITS
@@ -36,8 +36,6 @@ from collector.reconstruction.frameworks import (
 from collector.reconstruction.known_calls import KnownCalls, waits
 from collector.reconstruction.requested_calls import RequestedCall
 from collector.reconstruction.weighing import NOT_TAKEN
-
-_LANGUAGE: Final = "telemetry.sdk.language"
 
 
 def is_fresh(anchor: GenAISpan | None) -> bool:
@@ -100,7 +98,11 @@ def is_part_without_requests(run: RunSpans, known: KnownCalls) -> bool:
 def _has_agents_elsewhere(run: RunSpans, anchor: GenAISpan) -> bool:
     """Whether its agents may have traces of their own, as those that ADK for Java runs in parallel."""
     is_alone = run.is_idle and not run.children and anchor.role is AGENT
-    return is_alone and anchor.scope == GOOGLE_ADK and anchor.resource.attributes.get(_LANGUAGE) == "java"
+    return (
+        is_alone
+        and anchor.scope == GOOGLE_ADK
+        and anchor.resource.attributes.get(semconv.TELEMETRY_SDK_LANGUAGE) == "java"
+    )
 
 
 def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
