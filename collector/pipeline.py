@@ -133,7 +133,7 @@ class Pipeline:
         )  # fmt: skip
         self._requests = RequestPipeline(
             assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._settle,
-            refused=self.refused, offsets=self.offsets,
+            refused=self.refused, offsets=self.offsets, on_handover=self._conversations.note_handover,
         )  # fmt: skip
 
     def set_rules(self, rules: LoadedRules) -> None:

@@ -90,10 +90,11 @@ class RequestPipeline:
         *,
         refused: RefusedTraces,
         offsets: Offsets | None,
+        on_handover: Callable[[float], None],
     ) -> None:
         self._assembler, self._hold_queue, self._journal, self._offsets = assembler, hold_queue, journal, offsets
         self._redaction, self._telemetry, self._clock, self._settle = redaction, telemetry, clock, settle
-        self._refused = refused
+        self._refused, self._on_handover = refused, on_handover
 
     def ready(self, seen_from: SeenFrom) -> None:
         """Note from when on the process sees what is sent to it."""
@@ -268,6 +269,8 @@ class RequestPipeline:
     def _note_origin(self, read: _ReadScope, handover: Handover | None, now: float) -> None:
         """Note of the traces of a scope what is special about its spans: read by earlier rules, or handed over."""
         wall_ns = self._clock.wall_ns()
+        if handover is not None:
+            self._on_handover(now)
         for trace_id in {trace_id for _, trace_id, _, _ in read.found}:
             trace = self._assembler.open.get(trace_id)
             if trace is None:

@@ -5,7 +5,7 @@ here, serialised. When no run was added for ``idle_timeout`` the conversation is
 while with all its runs. A run that is added then reopens it, and makes a further revision of its verdict once it is quiet
 again. ``max_duration`` and the limits on open conversations and bytes end one early, the limits on runs and calls leave further
 runs out, or calls of one: all of these make it incomplete. So does a beginning that is not here: that was evicted or is no
-longer remembered, or may have been before runs were collected.
+longer remembered, or may have been before runs were collected, or at an instance that has left.
 
 Single-threaded, without locks; time is an argument.
 """
@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from math import inf
 from typing import Any, Final, NamedTuple
 
 from collector.assembly.deadlines import Deadlines
@@ -26,6 +27,8 @@ from collector.config.model import ConversationsConfig
 IDLE, MAX_DURATION = "idle", "max_duration"
 _FORGOTTEN: Final = 10
 """Of how many times as many conversations as are kept it is known at least that they had a verdict."""
+_REROUTED: Final = 60.0
+"""Seconds by which what an instance would have been sent may come here before it hands over what is open there."""
 _RUN = 1_000  # bytes of a run, and its part of the conversation, beside its record
 _COMPLETE = frozenset({IDLE, "end_of_input"})  # released only because no further run came
 
@@ -118,6 +121,7 @@ class Conversations:
         self._bytes = 0
         self._keys: dict[bytes, ConversationKey] = {}  # by anchor of each run
         self._forgotten = RecentKeys(_FORGOTTEN * (config.max_open + config.remember), gaps.wall_ns)
+        self._handed_over = -inf
         self.collected_from: int | None = None
         """Since when all runs are collected, in ns of wall time. None where recordings are read: they are all there is."""
 
@@ -190,6 +194,16 @@ class Conversations:
         conversation.truncated = True
         self._take_out(conversation, last.anchor)
         return [(conversation, last.anchor)]
+
+    def note_handover(self, now: float) -> None:
+        """Note that an instance which leaves hands its traces over: conversations that begin here may have begun there."""
+        if now - self._handed_over < 1.0:  # it is one of many requests
+            return
+        self._handed_over = now
+        for conversation in reversed(self._open.values()):
+            if conversation.touched < now - _REROUTED:
+                return
+            conversation.truncated |= conversation.revision == 0 and conversation.opened >= now - _REROUTED
 
     def due(self, now: float) -> Iterator[tuple[Conversation, str]]:
         """Yield the conversations that are over, and why. For each call ``close`` or ``postpone``."""
@@ -307,7 +321,7 @@ class Conversations:
         # What is known of one that was forgotten is only that it had a verdict, which a further one revises.
         if key in self._forgotten:
             return Conversation(key, now, now, revision=1, truncated=True, known_forbidden=None)
-        return Conversation(key, now, now)
+        return Conversation(key, now, now, truncated=now - self._handed_over < self._config.idle_timeout)
 
     def _put(self, conversation: Conversation, run: ConversationRun) -> None:
         for anchor in run.anchors:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector.component import ExportRequest
 from collector.scoring import conversations as gathered
 from collector.scoring import embeddings
 from collector.scoring.rule_files import check_rules, load_rules
@@ -96,6 +97,24 @@ def test_conversations_tenants_and_services_are_kept_apart(bench: Bench) -> None
     bench.pipeline.receive("traces", data.traces(*turn(4, "refund"), service="other").SerializeToString(), "grpc")
     bench.wait(QUIET)
     assert [event["gen_ai.evaluation.score.label"] for event in events(bench)] == ["fail"] * 4
+
+
+def test_the_first_turns_may_have_been_at_an_instance_that_leaves(tmp_path: Path) -> None:
+    leaves, stays = Bench(tmp_path, RULES), Bench(tmp_path, RULES)
+    talk(leaves, turn(1, "look_up"))
+    leaves.send(*turn(2, "look_up", conversation="c-2")[:1])
+    talk(stays, turn(1, "refund", conversation="c-3"))
+    stays.wait(60)
+    requests: list[ExportRequest] = []
+    assert leaves.pipeline.hand_over(requests.append) == 1
+    for request in requests:
+        stays.pipeline.receive("traces", request.payload, "grpc")
+    talk(stays, turn(3, "refund"))
+    stays.wait(QUIET)
+    assert [(event["gen_ai.conversation.id"], event["rightcall.complete"]) for event in events(stays)] == [
+        ("c-3", True),
+        ("c-1", False),
+    ]
 
 
 @pytest.mark.parametrize("caller", [0, 9], ids=["root", "called by a front end"])

@@ -186,6 +186,22 @@ def test_one_may_have_begun_before_runs_were_collected(begins: list[float], expe
     assert table.may_lack_runs(conversation) is expected
 
 
+def test_one_that_begins_while_another_instance_leaves_may_have_begun_there() -> None:
+    table = conversations(idle_timeout=100, max_duration=3600)
+    table.add(run(1, key(1)), 0)
+    table.add(run(2, key(2)), 190)
+    close_due(table, 195)
+    table.add(run(3, key(1)), 198)  # a further run of one that had its verdict here
+    table.note_handover(200)
+    table.add(run(4, key(4)), 200)
+    table.note_handover(200.5)  # with further spans of the same
+    table.add(run(5, key(2)), 201)
+    table.add(run(6, key(6)), 299.9)
+    table.add(run(7, key(7)), 300.1)
+    lacking = {conversation.key.conversation_id for conversation in table.open() if conversation.truncated}
+    assert lacking == {"c-2", "c-4", "c-6"}
+
+
 def test_one_may_go_on_that_was_evicted_and_forgotten_a_while_ago() -> None:
     now = 0.0
     table = Conversations(
