@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from collector.clock import Clock
@@ -86,6 +86,8 @@ class QueuedExporter:
         self._failing = set[Signal]()
         self._not_before = dict[Signal, float]()  # until then the backend wants nothing of it, from whichever consumer
         self._target = target
+        self.take_back: Callable[[Sequence[ExportRequest]], None] | None = None
+        """Takes requests that would be lost, where there is another way for them."""
         self._losses = LossReport(target, clock.now)
         # Not metric points: to count them a request has to be parsed whole, and none of them is of this collector's making.
         self._sent: Mapping[Signal, Any] = {
@@ -137,6 +139,11 @@ class QueuedExporter:
                 "stopped with %d requests (%d spans) for %s undelivered: they are sent after the next start",
                 len(pending), spans, self._target,
             )  # fmt: skip
+        elif pending and self.take_back is not None:
+            self._failed["traces"].inc(spans)
+            self._queue.forget_pending()
+            _log.warning("stopped with %d spans undelivered for %s, which go another way", spans, self._target)
+            self.take_back(pending)
         elif pending:
             self._dropped.inc(spans)
             for request in pending:
@@ -225,9 +232,13 @@ class QueuedExporter:
     def _drop(self, request: ExportRequest, error: DeliveryError) -> None:
         items = _items(request)
         self._failed[request.signal].inc(items)
-        self._losses.add(request.signal, items, str(error), error.kind)
         self._tracing.exported(request, str(error))
         self._queue.ack(request)
+        if self.take_back is None:
+            self._losses.add(request.signal, items, str(error), error.kind)
+        else:
+            _log.warning("%s does not take %d spans, which go another way: %s", self._target, items, error)
+            self.take_back([request])
 
     def _report_failure(self, request: ExportRequest, error: DeliveryError, pause: float) -> None:
         """Log that the backend fails: the first failure after a success, not each of them."""

@@ -218,6 +218,10 @@ class SendingQueue:
     def drop_pending(self) -> None:
         """Drop what is not delivered, once nobody sends it any more."""
         self.dropped += len(self)
+        self.forget_pending()
+
+    def forget_pending(self) -> None:
+        """Forget what is not delivered: it goes another way."""
         self._sending.clear()
         for lane in self._lanes.values():
             lane.clear()

@@ -19,7 +19,8 @@ from collector.telemetry.spans import SelfTracing
 class ExportPaths:
     """``exporters`` in the order in which they drain, and the ``outbox`` that fills their queues, None where there is none.
 
-    ``successor`` is the queue of ``service.handover``, if that is configured. The others share ``max_bytes`` of memory.
+    ``handover`` is the exporter of ``service.handover``, if that is configured, and ``successor`` its queue. The others share
+    ``max_bytes`` of memory.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class ExportPaths:
         share = max_bytes // max(1, len(exporters.queues_mib()))
         again = config.receivers.kafka is not None
         self.exporters: list[Component] = []
+        self.handover: OtlpExporter | None = None
         self.successor: SendingQueue | None = None
         outlets: list[Outlet] = []
         if handover is not None:
@@ -36,7 +38,8 @@ class ExportPaths:
             # for it is scored by half meanwhile.
             queue = self.successor = SendingQueue(handover.sending_queue, spool, share, HANDOVER)
             outlets.append(Outlet(queue, ["traces"], HANDOVER))
-            self.exporters.append(OtlpExporter(handover, queue, telemetry, name=HANDOVER, place="service.handover"))
+            self.handover = OtlpExporter(handover, queue, telemetry, name=HANDOVER, place="service.handover")
+            self.exporters.append(self.handover)
         for to in exporters.destinations():
             queue = SendingQueue(
                 to.backend.sending_queue, spool, share, is_read_again=again, joins=True, signals=to.signals

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from collector.clock import SYSTEM_CLOCK
-from collector.component import Component
+from collector.component import Component, ExportRequest
 from collector.config.listeners import listeners
 from collector.config.memory import MemoryBudget, memory_budget
 from collector.config.model import Config
@@ -102,6 +102,8 @@ class Service:
             judge_queue=self.judge_queue, embed_ahead=self._embedding.ahead if self._embedding is not None else None,
             archive=archive,
         )  # fmt: skip
+        if paths.handover is not None and self._spool is None:
+            paths.handover.take_back = self._score_here
         self._memory = MemoryLimiter(config.memory_limiter, time.monotonic)
         intake = Admission(self.pipeline, queue, self._spool, self._memory, InFlight(budget.requests))
         self._intake = intake
@@ -313,6 +315,13 @@ class Service:
                 await asyncio.wait_for(self.prometheus.final_scrape(), _MAX_LAST_SCRAPE)
         # Last: health and metrics can be read for as long as anything is going on.
         await _shut_down(self._servers)
+
+    def _score_here(self, requests: Sequence[ExportRequest]) -> None:
+        """Give the runs in requests that could not be handed over their verdict as they are."""
+        for request in requests:
+            self.pipeline.receive("traces", request.payload, "handover")
+        self.pipeline.drain("shutdown")
+        self.pipeline.flush()
 
     async def _settle(self) -> None:
         """Let complete traces settle, for a limited time; the others continue after the next start."""

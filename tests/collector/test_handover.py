@@ -66,6 +66,29 @@ def test_a_run_whose_second_half_arrives_elsewhere_is_scored_there_as_a_whole(in
     assert values["rightcall.complete"].bool_value is True
 
 
+@pytest.mark.parametrize("answers", [True, False], ids=["refused", "nobody there"])
+def test_without_a_spool_what_nobody_takes_over_is_scored_as_it_is(answers: bool) -> None:
+    def refuse(context: grpc.ServicerContext) -> bytes:
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, "no")
+        raise AssertionError
+
+    with OtlpSink() as sink, OtlpSink([refuse]) as successor:
+        endpoint = successor.endpoint if answers else "127.0.0.1:1"
+        leaves = CollectorProcess(
+            WEATHER_RULES, {"endpoint": sink.endpoint, "tls": {"insecure": True}}, spool="memory",
+            service={"handover": {"endpoint": endpoint, "tls": {"insecure": True}}},
+        )  # fmt: skip
+        with leaves:
+            first, _, anchor = calls(os.urandom(16), time.time() - data.EPOCH_NS / 1e9)
+            assert send(leaves, first, anchor) is grpc.StatusCode.OK
+            assert leaves.stop() == 0
+            assert "which go another way" in leaves.log
+        assert sorted(span.span_id for span in sink.spans()) == sorted([first.span_id, anchor.span_id])
+        (event,) = sink.records()
+    values = {item.key: item.value for item in event.attributes}
+    assert values["rightcall.complete"].bool_value is False
+
+
 def test_what_is_sure_is_decided_and_what_is_not_leaves_with_all_that_is_held(tmp_path: Path) -> None:
     bench = Bench(tmp_path, traces={"confirm": 60.0})
     whole, begun, failed, ended, other = (bytes([number]) * 16 for number in range(1, 6))
