@@ -120,10 +120,19 @@ def test_a_trace_beyond_either_limit_is_large_and_one_within_is_evaluated_at_onc
     assert len(bench.verdicts) == 2
 
 
+@pytest.fixture
+def only_new_objects() -> Iterator[None]:
+    """Makes `gc.get_objects` list what the test makes, and not hundreds of thousands of objects made before."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def alive(tool: str) -> int:
     return sum(type(found) is ToolCall and found.name == tool for found in gc.get_objects())
 
 
+@pytest.mark.usefixtures("only_new_objects")
 def test_the_calls_of_a_large_trace_are_let_go_one_after_the_other(bench: Bench) -> None:
     traces, calls = bench.pipeline._traces, LARGE_SPANS + 50
     bench.send(*(data.tool(number, 1, "of_this_test", at=number / 10) for number in range(2, calls + 2)), data.agent(1))
