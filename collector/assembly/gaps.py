@@ -48,6 +48,8 @@ class Gaps:
 
     def add(self, begun_ns: int, ended_ns: int) -> None:
         """Note that nothing was read from then until then: between two times at which that is so senders do not get through."""
+        if begun_ns > ended_ns:  # the clock was set back meanwhile: nobody knows how long it was
+            begun_ns = ended_ns - OUTLASTED - 1
         kept, joined = list[tuple[int, int]](), [begun_ns]
         for gap in self._gaps:
             if gap[0] <= ended_ns + OUTLASTED and begun_ns <= gap[1] + OUTLASTED:

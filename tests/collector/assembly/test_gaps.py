@@ -62,6 +62,13 @@ def test_a_run_may_have_been_under_way_in_one(start: float, end: float, expected
     assert known.may_hold(at(start), at(end), AFTER) is expected
 
 
+def test_one_in_which_the_clock_was_set_back_is_taken_for_one_that_senders_do_not_outlast() -> None:
+    known = gaps()
+    known.add(at(3600), at(-20))
+    assert [known.may_hold(at(-30), at(end), AFTER) for end in (-31, -24)] == [False, True]
+    assert known.latest_ns == at(-20)
+
+
 @pytest.mark.parametrize(("opened", "expected"), [(10.0, True), (10.1, False)])
 def test_what_was_open_when_a_long_one_ended_is_no_recording(opened: float, expected: bool) -> None:
     known = Gaps(Clock(now=lambda: 10.0, wall_ns=lambda: NOW), HORIZON)
