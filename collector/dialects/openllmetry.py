@@ -98,15 +98,19 @@ def read_span(span: Span) -> GenAISpan | None:
 
 
 def _read_step(span: Span) -> GenAISpan:
-    """Reads a workflow or task. LangChain's is an agent's run if it has the agent's name, LlamaIndex's if its class is an
-    agent's. LangChain JS records in its steps the calls that its chat spans lack."""
+    """Reads a workflow or task. LangChain's is an agent's run if it has the agent's name, or is that of a graph inside a span
+    of the same name; LlamaIndex's if its class is an agent's. LangChain JS records in its steps the calls that its chat spans
+    lack.
+    """
     get = span.attributes.get
     tool = _read_workflow_tool(span)
     if tool is not None:
         return tool
-    operation = get(semconv.OPERATION_NAME)
+    kind, operation = get(_KIND), get(semconv.OPERATION_NAME)
     name = name_of(get(_ENTITY_NAME))
-    if (name is not None and name == get(_LANGCHAIN_AGENT)) or _AGENT_CLASS.search(span.name):
+    is_of_graph = kind == "workflow" and operation == "invoke_agent" and bool(span.parent_span_id)
+    names = (get(_LANGCHAIN_AGENT), get(semconv.AGENT_NAME) if is_of_graph else None)
+    if (name is not None and name in names) or _AGENT_CLASS.search(span.name):
         return _read_context(span, Role.AGENT)
     if (
         operation == "workflow" and span.parent_span_id

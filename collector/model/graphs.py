@@ -10,9 +10,11 @@ from collector.payloads.history import calls_in_history
 from collector.payloads.langchain import ends_with_calls
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_results import ToolResult
+from collector.payloads.user_input import GO_ON, is_nothing
 from collector.payloads.values import MAX_TEXT
 
 _LANGCHAIN_AGENTS: Final = ("langchain_create_agent", "deepagents")
+_GRAPHS: Final = (*_LANGCHAIN_AGENTS, "langgraph")
 _UNNAMED: Final = ("LangGraph", "LangGraph.workflow")
 """Spans of graphs that have no name of their own; OpenLLMetry says of what sort they are."""
 MODEL_NODES: Final = ("model", "model_request")
@@ -25,9 +27,11 @@ def note_graph(genai_span: GenAISpan, span: Span, integration: str | None, state
     """Note of a run of LangGraph whether all its tools leave spans. ``integration`` is what its metadata says: the graphs of
     LangChain's own agents call tools in one way, which tracers of its callbacks see; middleware may answer in place of a tool
     (`wrap_tool_call`), of which they see nothing. ``state`` is that with which the run ended: with calls, if it waits for a
-    human.
+    human. One that is given nothing goes on from where an earlier one was stopped, as with an answer.
     """
     genai_span.is_pending = genai_span.status != "error" and ends_with_calls(state)
+    if integration in _GRAPHS and is_nothing(genai_span.user_input):
+        genai_span.user_input = GO_ON
     if integration in _LANGCHAIN_AGENTS:
         genai_span.note(outcome="hooked", traced_calls="all")
         genai_span.tool_results = _beyond_limit(state)

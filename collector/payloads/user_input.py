@@ -71,6 +71,11 @@ _USER_TEXT: Final = _UserText()
 _ANSWER_OF_HUMAN: Final = "function_approval_response"
 _NOTHING: Final = "null"
 """What MLflow writes for no input."""
+GO_ON: Final = '{"resume": true, "goto": []}'
+"""A command to LangGraph that has no answer in it."""
+_BEGIN_NOTHING: Final = (_NOTHING, "{")
+_WRAPPED_NOTHING: Final = re.compile(r'\{"input":null\}$|\{"inputs": null,')
+"""In the wrappers of LangSmith and of OpenLLMetry, which has more beside it."""
 
 
 def user_text(value: object) -> str | None:
@@ -95,8 +100,15 @@ def resumes_run(value: object) -> bool:
             isinstance(part, Mapping) and part.get("type") == _ANSWER_OF_HUMAN for part in parts
         )
     if isinstance(command, Mapping):
-        command = command.get("inputs", command)  # OpenLLMetry's wrapper
+        command = command.get("inputs", command.get("input", command))  # wrappers of OpenLLMetry and LangSmith
     return isinstance(command, Mapping) and command.get("resume") is not None and "goto" in command
+
+
+def is_nothing(value: object) -> bool:
+    """Whether an agent's input is recorded, and is nothing."""
+    if type(value) is not str or not value.startswith(_BEGIN_NOTHING):
+        return False
+    return value == _NOTHING or _WRAPPED_NOTHING.match(value) is not None
 
 
 def is_approval(value: object) -> bool:

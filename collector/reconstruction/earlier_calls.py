@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Sequence
 from collector.model.genai_span import GenAISpan
 from collector.model.tracing import MAY_LACK_CALLS
 from collector.payloads.history import HistoryCall, calls_in_history
-from collector.payloads.user_input import is_answered, is_approval, resumes_run
+from collector.payloads.user_input import is_answered, is_approval
 from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.frameworks import ADK_OPENINFERENCE, AI_SDK_DIALECT
-from collector.reconstruction.known_calls import KnownCalls, begins_with_results
+from collector.reconstruction.known_calls import KnownCalls, begins_with_results, is_given_answer
 from collector.reconstruction.requested_calls import RequestedCall, covers_requests
 from collector.reconstruction.resumed_runs import began_elsewhere, begins_told_of_others, begins_with_answers, is_fresh
 
@@ -40,7 +40,7 @@ def _without_made_before(
     given = calls_in_history(anchor.user_input) if anchor is not None and anchor.user_input else []
     earlier = [one for one in found if one.model is first and one.execution is None]
     opening = min(run.models, key=by_start)
-    is_resumed = anchor is not None and resumes_run(anchor.user_input)
+    is_resumed = anchor is not None and is_given_answer(run)
     is_resumed = is_resumed or (anchor is not None and begins_with_answers(anchor, run.models))
     is_resumed = is_resumed or any(spans[0].start_ns < opening.start_ns for spans in run.executions)
     # LiteLLM: of the two records of a request, the outer one leaves out calls of earlier turns.

@@ -52,7 +52,10 @@ GENKIT: Final = "genkit"
 END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai", GENKIT)
 """The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that.
 Genkit's also end for the application to make the calls."""
-LANGCHAIN: Final = ("openinference.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain")
+LANGCHAIN: Final = (
+    "openinference.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain",
+    "opentelemetry.instrumentation.langchain", "langsmith",
+)  # fmt: skip
 """Its own agents, which the dialects know by middleware that may answer, ask a model before they call anything."""
 BEGIN_WITH_ASKED_CALLS: Final = (OPENLIT_GRAPHS,)
 """Graphs, which may begin with a call of their own. One that has an id was asked for: elsewhere, if no request precedes it."""

@@ -12,6 +12,7 @@ from collector.model.genai_span import GenAISpan
 from collector.model.tracing import WAITS
 from collector.payloads.history import calls_in_history
 from collector.payloads.tool_results import may_contain_results
+from collector.payloads.user_input import resumes_run
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start, clock_of, latest_start
 from collector.reconstruction.frameworks import BEGIN_WITH_CALLS
@@ -112,6 +113,19 @@ def begins_with_results(run: RunSpans) -> bool:
     return may_contain_results(anchor.user_input)
 
 
+def is_given_answer(run: RunSpans) -> bool:
+    """Whether the span of a run tells that it was given the answer for which one before it waited; or a second one does, before
+    which the run did nothing: OpenLLMetry has two of LangGraph's.
+    """
+    if run.anchor is not None and resumes_run(run.anchor.user_input):
+        return True
+    given = [span.start_ns for span in run.wrappers if resumes_run(span.user_input)]
+    if not given:
+        return False
+    began = [*(model.start_ns for model in run.models), *(spans[0].start_ns for spans in run.executions)]
+    return min(given) <= min(began, default=min(given))
+
+
 def _ids_in_conversation(run: RunSpans) -> list[str | None]:
     """Returns the ids of the calls that the agent's own span holds, if it holds the conversation with its model."""
     if run.anchor is None or run.anchor.history is None:
@@ -145,12 +159,27 @@ class _AgentTimes:
     def __init__(self) -> None:
         self.starts: list[int] = []
         self.ends_of_waiting: list[int] = []
+        self.waiting: set[bytes] = set()
+        """The ids of the spans of those that may wait."""
 
-    def add(self, anchor: GenAISpan) -> None:
+    def add(self, run: RunSpans, anchor: GenAISpan) -> None:
         """Add a run."""
         insort(self.starts, anchor.start_ns)
-        if _may_wait(anchor):
+        if _may_wait(anchor) or says_that_it_waits(run):
             insort(self.ends_of_waiting, anchor.end_ns)
+            self.waiting.add(anchor.span_id)
+
+
+def says_that_it_waits(run: RunSpans) -> bool:
+    """Whether the run's span tells that it waits, or its last answer, or a span inside that is of the same run, after which no
+    model was asked: OpenLLMetry has two of an agent of LangChain.
+    """
+    if run.anchor is not None and run.anchor.is_pending:
+        return True
+    if run.models and max(run.models, key=by_start).is_pending:
+        return True
+    waiting = [span.end_ns for span in run.wrappers if span.is_pending]
+    return bool(waiting) and all(model.start_ns < max(waiting) for model in run.models)
 
 
 def waits(anchor: GenAISpan) -> bool:
@@ -177,6 +206,7 @@ class KnownCalls:
         self._named: dict[str, list[_Known]] = {}
         self._sizes: Counter[_Answer] = Counter()
         self._agents: dict[str | None, _AgentTimes] | None = None
+        self._pending: set[bytes] | None = None
         self._earliest_start = self._latest_start = 0
 
     def without_others(
@@ -262,8 +292,18 @@ class KnownCalls:
 
     def has_waiting_before(self, anchor: GenAISpan) -> bool:
         """Whether another run of its agent, which may wait for an answer, had ended when this one of the trace's began."""
-        earlier = bisect_right(self._times_of(anchor).ends_of_waiting, anchor.start_ns)
-        return earlier > (_may_wait(anchor) and anchor.end_ns <= anchor.start_ns)
+        times = self._times_of(anchor)
+        earlier = bisect_right(times.ends_of_waiting, anchor.start_ns)
+        return earlier > (anchor.span_id in times.waiting and anchor.end_ns <= anchor.start_ns)
+
+    def is_awaited_around(self, run: RunSpans) -> bool:
+        """Whether what is around a run waits with it: another run, or the call in that which started this one."""
+        outer = run.parent
+        if outer is None or outer.anchor is None:
+            return False
+        if self._pending is None:  # by span id, once for all runs
+            self._pending = {one[0].span_id for each in self.runs for one in each.executions if one[-1].is_pending}
+        return waits(outer.anchor) or run.started_by in self._pending
 
     def _times_of(self, anchor: GenAISpan) -> _AgentTimes:
         if self._agents is None:  # one pass over all runs, and not one for each that asks
@@ -273,7 +313,7 @@ class KnownCalls:
             for run in self.runs:
                 checkpoint()
                 if run.anchor is not None:
-                    self._agents[run.anchor.name].add(run.anchor)
+                    self._agents[run.anchor.name].add(run, run.anchor)
         return self._agents[anchor.name]
 
     def _by_id(self) -> dict[str, set[int]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AGENT, GenAISpan
 from collector.payloads.tool_results import may_contain_results
-from collector.payloads.user_input import is_approval, resumes_run
+from collector.payloads.user_input import is_approval
 from collector.reconstruction.call_history import CallHistory
 from collector.reconstruction.calls_without_span import (
     accept_repeated,
@@ -28,7 +28,7 @@ from collector.reconstruction.duplicate_calls import UNSURE, without_steps
 from collector.reconstruction.earlier_calls import calls_of_this_run, waited
 from collector.reconstruction.executions import doubt_unparsed, merged_execution, refuse_with_run
 from collector.reconstruction.frameworks import OPENAI_AGENTS, WITHOUT_REQUESTS
-from collector.reconstruction.known_calls import KnownCalls
+from collector.reconstruction.known_calls import KnownCalls, is_given_answer
 from collector.reconstruction.matching import CLASSES, assign_responses, match
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
@@ -358,7 +358,7 @@ def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: It
         or not all(model.has_output for model in models[:-1])
         # The run goes on with what an earlier trace asked for, once a human has answered.
         or any(spans[0].start_ns < models[0].start_ns for spans in run.executions)
-        or (run.anchor is not None and (is_approval(run.anchor.user_input) or resumes_run(run.anchor.user_input)))
+        or (run.anchor is not None and (is_approval(run.anchor.user_input) or is_given_answer(run)))
         or (models[0].history is not None and (models[0].user_input is None or may_contain_results(models[0].history)))
     )
 

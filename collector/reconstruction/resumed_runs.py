@@ -33,7 +33,7 @@ from collector.reconstruction.frameworks import (
     PYDANTIC_AI,
     VERCEL,
 )
-from collector.reconstruction.known_calls import KnownCalls, waits
+from collector.reconstruction.known_calls import KnownCalls, is_given_answer, says_that_it_waits
 from collector.reconstruction.requested_calls import RequestedCall
 from collector.reconstruction.weighing import NOT_TAKEN
 
@@ -67,7 +67,7 @@ def goes_on_here(run: RunSpans, known: KnownCalls) -> bool:
         asked.append(id(run))
         anchor, outer = run.anchor, run.parent
         is_seen = anchor is None or known.has_run_after(anchor)
-        if not is_seen and outer is not None and outer.anchor is not None and waits(outer.anchor):
+        if not is_seen and outer is not None and known.is_awaited_around(run):
             run = outer
         else:
             known.going_on[id(run)] = is_seen or outer is not None
@@ -115,7 +115,7 @@ def was_told_of_earlier(run: RunSpans, known: KnownCalls) -> bool:
             return not known.has_waiting_before(anchor)
         if (begins_told_of_others(run, anchor) or _is_given_results(anchor)) and known.is_first(anchor):
             return True
-        if (resumes_run(anchor.user_input) or _is_told_of_approval(run)) and not known.has_run_before(anchor):
+        if (is_given_answer(run) or _is_told_of_approval(run)) and not known.has_run_before(anchor):
             return True
         if run.models and anchor.scope in BEGIN_WITH_ANSWERS:
             return False
@@ -153,10 +153,11 @@ def _continues_earlier_run(run: RunSpans, anchor: GenAISpan) -> bool:
         return is_told and not is_fresh(anchor)
     if anchor.tracing.extent == "resumed" or _answers_first(run, anchor):
         return True
-    may_begin_with_call = anchor.scope in BEGIN_WITH_CALLS or (
-        anchor.scope in LANGCHAIN and anchor.tracing.outcome == "hooked"
+    is_of_langchain = anchor.scope in LANGCHAIN and any(
+        span.tracing.outcome == "hooked" for span in (anchor, *run.wrappers)
     )
-    if anchor.scope in BEGIN_WITH_ASKED_CALLS and _begins_with_asked_call(run):
+    may_begin_with_call = anchor.scope in BEGIN_WITH_CALLS or is_of_langchain
+    if (anchor.scope in BEGIN_WITH_ASKED_CALLS or is_of_langchain) and _begins_with_asked_call(run):
         return True
     return _goes_on_with_answers(run, anchor) or (may_begin_with_call and _begins_with_call(run, anchor))
 
@@ -283,18 +284,6 @@ def _asked_last(run: RunSpans, requested: Sequence[RequestedCall]) -> list[Reque
     return [one for one in requested if one.model is last and one.is_recorded]
 
 
-def _says_that_it_waits(run: RunSpans) -> bool:
-    """Whether the run's span tells that it waits, or its last answer, or a span inside that is of the same run, after which no
-    model was asked: OpenLLMetry has two of an agent of LangChain.
-    """
-    if run.anchor is not None and run.anchor.is_pending:
-        return True
-    if run.models and max(run.models, key=by_start).is_pending:
-        return True
-    waiting = [span.end_ns for span in run.wrappers if span.is_pending]
-    return bool(waiting) and all(model.start_ns < max(waiting) for model in run.models)
-
-
 def _remembers_waiting(run: RunSpans) -> bool:
     """Whether the run's memory was given a call that waits for a human."""
     return any(model.is_pending and model.is_transcript for model in run.models)
@@ -344,7 +333,7 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     those that were asked for last: they wait for a human.
     """
     anchor = run.anchor
-    if anchor is not None and (_says_that_it_waits(run) or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
+    if anchor is not None and (says_that_it_waits(run) or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
         return not goes_on_here(run, known)
     if anchor is not None and anchor.scope == AGENT_FRAMEWORK and anchor.status != "error" and _asked_unseen(run):
         return run.parent is None and not known.has_later_run(anchor)
