@@ -226,3 +226,49 @@ def test_magentic_chains_and_calls_of_functions() -> None:
         {},
     ]
     assert run.trajectory.calls[1].status == "error"
+
+
+OFFERED = '{"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {}}}'
+SEARCH = '{"type": "web_search"}'
+OF_ANTHROPIC = '{"type": "web_search_20250305", "name": "web_search"}'
+SEARCHED = [
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "w"}},
+    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [], "input": {}},
+]
+
+
+def client(provider: str, name: str, number: int, at: float, **attributes: str) -> Span:
+    conventions = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.system": provider}
+    values = conventions | {"gen_ai." + key.replace("_", ".", 1): value for key, value in attributes.items()}
+    return span(name, number, 1, at, attributes=values, scope=f"logfire.{provider}")
+
+
+@pytest.mark.parametrize(
+    ("provider", "offered", "has_messages", "expected"),
+    [
+        ("openai", SEARCH, True, ["unrecorded_calls"]),
+        ("openai", '{"type": "mcp", "server_label": "s"}', True, ["unrecorded_calls"]),
+        ("openai", SEARCH, False, ["unrecorded_calls"]),
+        ("openai", OFFERED, True, []),
+        ("anthropic", OF_ANTHROPIC, True, []),
+        ("anthropic", OF_ANTHROPIC, False, ["unrecorded_calls"]),
+        ("anthropic", OFFERED, False, []),
+    ],
+)
+def test_what_the_provider_ran_may_be_left_out_of_an_answer(
+    provider: str, offered: str, *, has_messages: bool, expected: list[str]
+) -> None:
+    """Of a stream there are two spans, the answer is in the second. Without messages it is the form of before 5.0."""
+    offer = {"tool_definitions": f"[{OFFERED}, {offered}]"}
+    asked = {"input_messages": '[{"role":"user","parts":[{"type":"text","content":"go"}]}]'} if has_messages else {}
+    parts = [*(SEARCHED if offered is OF_ANTHROPIC else []), {"type": "text", "content": "ok"}]
+    answer = {"output_messages": json.dumps([{"role": "assistant", "parts": parts}])} if has_messages else {}
+    run = run_of(
+        span("agent run", 1, lasting=90, scope="logfire"),
+        client(provider, "Responses API with {gen_ai.request.model!r}", 2, 5, **offer, **asked),
+        client(
+            provider, "streaming response from {request_data[model]!r} took {duration:.2f}s", 3, 20, **offer, **asked,
+            **answer, response_finish_reasons='["stop"]',
+        ),
+    )  # fmt: skip
+    assert doubts(run) == expected
