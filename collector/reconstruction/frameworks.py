@@ -69,6 +69,8 @@ WITHOUT_REQUESTS: Final = OPENAI_AGENTS[:1]
 GATEWAYS: Final = frozenset({"envoyproxy/ai-gateway"})
 """Proxies between agents and models. They see requests and no tools, and begin a trace for each request of an agent that
 sends no context."""
+HIDE_CALLS_OF_PROVIDER: Final = (AGENT_FRAMEWORK, "weave.openai_agents")
+"""Of whose agents it is noted where answers may lack what the provider ran, for which there are no spans."""
 SMOLAGENTS: Final = "openinference.instrumentation.smolagents"
 """Its agents may write code, which calls tools and other agents one after the other."""
 LANGCHAIN_OPENINFERENCE: Final = "openinference.instrumentation.langchain"

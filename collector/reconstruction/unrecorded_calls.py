@@ -12,7 +12,7 @@ from collector.payloads.messages import is_unreadable
 from collector.reconstruction.automatic_calls import may_lack_calls
 from collector.reconstruction.call_history import without_refused
 from collector.reconstruction.drafts import DraftCall, RunSpans
-from collector.reconstruction.frameworks import AGENT_FRAMEWORK
+from collector.reconstruction.frameworks import HIDE_CALLS_OF_PROVIDER
 from collector.reconstruction.requested_calls import RequestedCall
 
 _DELEGATIONS: Final = frozenset({
@@ -188,11 +188,11 @@ def _lacks_hosted(models: Sequence[GenAISpan]) -> bool:
 
 
 def _hides_calls_of_provider(run: RunSpans) -> bool:
-    """Whether an agent of Microsoft's framework had tools that its provider runs, which leave no spans, and no content was
-    captured.
+    """Whether an agent had tools that its provider runs, which leave no spans: of Microsoft's framework, where no content was
+    captured; or of OpenAI's SDK under Weave, whose answers lack them.
     """
     anchor = run.anchor
-    return anchor is not None and anchor.scope == AGENT_FRAMEWORK and anchor.tracing.extent == "some"
+    return anchor is not None and anchor.scope in HIDE_CALLS_OF_PROVIDER and anchor.tracing.extent == "some"
 
 
 def _times_of(models: Iterable[GenAISpan]) -> tuple[list[int], list[int]]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from collector.dialects.otel_genai import aws, cloudflare, crewai, microsoft, model_request, quarkus, tool_call
+from collector.dialects.otel_genai import aws, cloudflare, crewai, microsoft, model_request, quarkus, tool_call, weave
 from collector.dialects.otel_genai.log_events import read_log
 from collector.dialects.otel_genai.model_request import read_model, read_steps
 from collector.dialects.otel_genai.span_events import event_value
@@ -126,12 +126,10 @@ def _read_agent(span: Span) -> GenAISpan:
         _read_agent_framework(genai_span, span)
     elif genai_span.scope in microsoft.SCOPES:
         microsoft.read_agent(genai_span, span)
+    elif genai_span.scope == weave.SCOPE:
+        weave.read_agent(genai_span, span)
     elif genai_span.scope in _AGNO:
-        told = span.attributes.get(semconv.OUTPUT_MESSAGES)
-        if type(told) is str and any(f'"{words}' in told for words in PAUSED):
-            genai_span.note(outcome=outcome_of_pause(told))
-        if ends_with_answers(genai_span.user_input):
-            genai_span.note(extent="resumed")
+        _read_agno(genai_span, span)
     elif span.name.startswith(quarkus.AI_SERVICE):
         quarkus.read_service(genai_span, span)
     if genai_span.scope in _HOOKED:
@@ -148,6 +146,15 @@ def _read_agent_framework(agent: GenAISpan, span: Span) -> None:
     agent.is_pending = agent.call_id is None and agent.status != "error" and leaves_calls_open(told)
     if told is None and offers_hosted(span.attributes.get(semconv.TOOL_DEFINITIONS)):
         agent.note(extent="some")
+
+
+def _read_agno(agent: GenAISpan, span: Span) -> None:
+    """Note of an agent of Agno that it waits for an answer, or goes on with one."""
+    told = span.attributes.get(semconv.OUTPUT_MESSAGES)
+    if type(told) is str and any(f'"{words}' in told for words in PAUSED):
+        agent.note(outcome=outcome_of_pause(told))
+    if ends_with_answers(agent.user_input):
+        agent.note(extent="resumed")
 
 
 def _read_question(agent: GenAISpan) -> None:
@@ -254,7 +261,7 @@ DIALECT: Final[Dialect] = Dialect(
     read_span=read_span,
     markers=(b"gen_ai", quarkus.AI_SERVICE.encode()),
     attributes=frozenset({
-        *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, *cloudflare.ATTRIBUTES, *crewai.ATTRIBUTES,
+        *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, *cloudflare.ATTRIBUTES, *crewai.ATTRIBUTES, *weave.ATTRIBUTES,
         *_CONVERSATION_IDS,
         semconv.AGENT_NAME, semconv.WORKFLOW_NAME, _NODE, _ITERATIONS, _FINISH, aws.STREAM, tool_call.STRANDS_START,
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
