@@ -34,8 +34,10 @@ _IN_REQUEST: Final = re.compile(r'"tools": ?(?=\[\{"(?:type|function)": ?["{])')
 _DECODER: Final = json.JSONDecoder()
 
 _HOSTED: Final = re.compile(
-    r'"type": ?"(?:web_search|file_search|code_interpreter|image_generation|mcp)(?:_preview)?(?:_\d\d\d\d_\d\d_\d\d)?"'
+    r'"type": ?"(?:(?:web_search|file_search|code_interpreter|image_generation|mcp)(?:_preview)?(?:_\d\d\d\d_\d\d_\d\d)?'
+    r'|(?:web_search|web_fetch|code_execution|tool_search_tool_\w{2,8})_\d{8})"'
 )
+"""The types of OpenAI's, and of Anthropic's."""
 _OUTPUT_TOOLS: Final = "output_tools"  # Pydantic AI's, beside the tools that do something
 _OUTPUT: Final[Mapping[str, Any]] = MappingProxyType({})
 """In place of the parameters of what is no tool."""
@@ -67,8 +69,8 @@ def definitions_behind(begin: re.Pattern[str], request: object) -> str | None:
 
 
 def offers_hosted(definitions: object) -> bool:
-    """Whether there are tools among them that OpenAI runs itself, before it answers. Microsoft's Agent Framework (1.23) writes
-    those of any provider like them.
+    """Whether there are tools among them that OpenAI or Anthropic runs itself, before it answers. Microsoft's Agent Framework
+    (1.23) writes those of any provider like OpenAI's.
     """
     return type(definitions) is str and _HOSTED.search(definitions, 0, MAX_DEFINITIONS) is not None
 

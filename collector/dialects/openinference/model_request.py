@@ -20,10 +20,11 @@ from collector.model.from_span import model_span_of, note_approvals
 from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.graphs import note_node
 from collector.model.span import Span
+from collector.model.tracing import Extent
 from collector.payloads import langchain
 from collector.payloads.flattened_attributes import flattened_calls, flattened_messages
 from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
-from collector.payloads.offered_tools import names_tool_to_call
+from collector.payloads.offered_tools import names_tool_to_call, offers_hosted
 from collector.payloads.reprs import parse_message
 from collector.payloads.text_calls import NEXT_TOOL, asks_langroid, requests_action
 from collector.payloads.values import MAX_TEXT, find_text, name_of, parse_any
@@ -110,7 +111,9 @@ def read_model(span: Span) -> GenAISpan | None:
     note_node(genai_span, find_text(langchain.NODE, metadata), find_text(langchain.INTEGRATION, metadata))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     is_lost = span.name in _OF_GO and not (genai_span.has_output or genai_span.finish)  # a stream
-    genai_span.note(outcome="hooked" if genai_span.scope.startswith(_STRANDS) else "", extent="some" if is_lost else "")
+    is_hidden = output == HIDDEN and not genai_span.has_output and offers_hosted(get(_PARAMETERS))
+    extent: Extent = "some" if is_lost else "hosted" if is_hidden else ""
+    genai_span.note(outcome="hooked" if genai_span.scope.startswith(_STRANDS) else "", extent=extent)
     if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:
         _read_loop(genai_span, span, output)
     elif span.scope.name == _GOOGLE and any(key.startswith(_OF_LOOP) for key in span.attributes):

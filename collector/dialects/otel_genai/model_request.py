@@ -15,7 +15,7 @@ from collector.model.genai_span import CONVENTIONS, GenAISpan
 from collector.model.span import Span
 from collector.payloads.history import calls_in_history
 from collector.payloads.messages import tool_call_parts
-from collector.payloads.offered_tools import MAX_DEFINITIONS, offers_hosted
+from collector.payloads.offered_tools import offers_hosted
 from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.values import first_value, name_of, parse_any, parse_json
 
@@ -89,9 +89,6 @@ _EMPTY_TEXT: Final = '"parts":[{"type":"text","content":""}]}]'
 _LOGFIRE_OPENAI, _LOGFIRE_ANTHROPIC = "logfire.openai", "logfire.anthropic"
 """Of an answer of OpenAI's the conventions' messages lack what the provider ran (5.4). With those of before (`version=1`) an
 answer of Anthropic's that was streamed is its text alone."""
-_RUN_BY_ANTHROPIC: Final = re.compile(
-    r'"type": ?"(?:web_search|web_fetch|code_execution|tool_search_tool_\w{2,8})_\d{8}"'
-)
 _MIRASCOPE: Final = "mirascope.llm"
 """It tells a model the bare words of what a tool raised, and writes them like a result (2.x)."""
 _PYDANTIC_AI, _OFFERED, _UNAPPROVED = "pydantic-ai", "model_request_parameters", '"kind":"unapproved"'
@@ -139,7 +136,7 @@ def read_model(span: Span) -> GenAISpan:
         genai_span.note(extent="turns")
     elif _may_lack_calls(genai_span, output, attributes):
         _note_lost_calls(genai_span)
-    elif _may_lack_hosted(genai_span.scope, attributes):
+    elif _may_lack_hosted(genai_span, attributes):
         genai_span.note(extent="hosted")
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
@@ -203,14 +200,14 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
     return model.scope == _GOOGLE and type(output) is str and _EMPTY.search(output) is not None
 
 
-def _may_lack_hosted(scope: str, attributes: Mapping[str, Any]) -> bool:
-    """Whether Logfire's record of an answer leaves out what the provider ran, and tools are offered that it runs."""
-    offered = attributes.get(semconv.TOOL_DEFINITIONS)
-    if scope == _LOGFIRE_OPENAI:
-        return offers_hosted(offered)
-    if scope != _LOGFIRE_ANTHROPIC or semconv.INPUT_MESSAGES in attributes or type(offered) is not str:
-        return False
-    return _RUN_BY_ANTHROPIC.search(offered, 0, MAX_DEFINITIONS) is not None
+def _may_lack_hosted(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
+    """Whether the record of an answer leaves out what the provider ran, and tools are offered that it runs: Logfire's; and
+    OpenLLMetry's of LangChain without content, where these tools have no names (0.62).
+    """
+    if model.scope == _LANGCHAIN and not model.has_output:
+        return any(name is None for name in _names_alone(attributes))
+    is_older = model.scope == _LOGFIRE_ANTHROPIC and semconv.INPUT_MESSAGES not in attributes
+    return (model.scope == _LOGFIRE_OPENAI or is_older) and offers_hosted(attributes.get(semconv.TOOL_DEFINITIONS))
 
 
 def _note_lost_calls(model: GenAISpan) -> None:

@@ -298,3 +298,23 @@ def test_a_run_waits_if_the_second_of_its_spans_tells(lasting: int, *, waits: bo
         span(MODEL, 3, 2, 10, 5, attributes=asked("openllmetry", "model", "langchain_chat_model")),
     )
     assert ("other_traces" in doubts(run)) is waits
+
+
+@pytest.mark.parametrize(("offered", "expected"), [('{"name": null}', ["unrecorded_calls"]), ('{"name": "pay"}', [])])
+def test_without_content_a_tool_of_no_name_is_one_that_the_provider_runs(offered: str, expected: list[str]) -> None:
+    """OpenLLMetry 0.62, of a `web_search` of OpenAI's."""
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop"}
+    definitions = f'[{{"name": "get", "description": "Gets.", "parameters": {{}}}}, {offered}]'
+    asks = {
+        "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.tool.definitions": definitions,
+        "traceloop.association.properties.lc_agent_name": "shop",
+    }  # fmt: skip
+    made = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get", "traceloop.span.kind": "tool"}
+    scope = "opentelemetry.instrumentation.langchain"
+    run = run_of(
+        span("invoke_agent shop", 1, lasting=90, attributes=agent, scope=scope),
+        span("ChatOpenAI.chat", 2, 1, 5, attributes=asks, scope=scope),
+        span("execute_tool get", 3, 1, 20, attributes=made, scope=scope),
+        span("ChatOpenAI.chat", 4, 1, 40, attributes=asks, scope=scope),
+    )
+    assert (called(run), doubts(run)) == (["get"], expected)

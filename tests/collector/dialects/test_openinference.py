@@ -788,6 +788,28 @@ def test_an_answer_that_is_hidden_was_not_captured(
     assert doubts(run_of(asked)) == expected
 
 
+@pytest.mark.parametrize(
+    ("offered", "expected"),
+    [
+        ('{"type": "web_search"}', ["unrecorded_calls"]),
+        ('{"type": "web_search_20250305", "name": "web_search"}', ["unrecorded_calls"]),
+        ('{"type": "function", "function": {"name": "get"}}', []),
+    ],
+)
+def test_what_the_provider_ran_is_hidden_with_an_answer(offered: str, expected: list[str]) -> None:
+    """LangChain, with `OPENINFERENCE_HIDE_INPUTS` and `..._OUTPUTS`: the tools that are offered stay."""
+    hidden = {"input.value": "__REDACTED__", "output.value": "__REDACTED__"}
+    offers = hidden | {"llm.invocation_parameters": f'{{"model": "gpt-4o", "stop": null, "tools": [{offered}]}}'}
+    scope = "openinference.instrumentation.langchain"
+    run = run_of(
+        oi("CHAIN", "till", 1, lasting=90, attributes=hidden | {"metadata": '{"lc_agent_name": "till"}'}, scope=scope),
+        oi("LLM", "ChatOpenAI", 2, 1, 5, attributes=offers, scope=scope),
+        oi("TOOL", "get", 3, 1, 20, attributes=hidden | {"tool.name": "get"}, status=1, scope=scope),
+        oi("LLM", "ChatOpenAI", 4, 1, 40, attributes=offers, scope=scope),
+    )
+    assert (called(run), doubts(run)) == (["get"], expected)
+
+
 @pytest.mark.parametrize("asks", [True, False])
 def test_an_input_that_is_hidden_was_not_captured(asks: bool) -> None:
     """With `OPENINFERENCE_HIDE_INPUTS`, which leaves the answers of models as they are."""
