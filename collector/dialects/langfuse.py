@@ -162,6 +162,7 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     if role is Role.AGENT and _text(span, _NODE) == span.name != _text(span, _LANGCHAIN_AGENT):
         genai_span.note(identity="node")  # typed for the word "agent" in its name
     note_graph(genai_span, span, _text(span, _INTEGRATION), _messages(span.attributes.get(_OUTPUT)))
+    genai_span.is_pending = genai_span.is_pending or is_interrupt(str(span.attributes.get(_STATUS_MESSAGE)))
     return genai_span
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from collector.model import semconv
+from collector.model.from_span import MAX_EVENTS
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Span
 from collector.payloads.history import calls_in_history
 from collector.payloads.langchain import ends_with_calls
-from collector.payloads.refusals import Refusal
+from collector.payloads.refusals import Refusal, is_interrupt
 from collector.payloads.tool_results import ToolResult
 from collector.payloads.user_input import GO_ON, is_nothing
 from collector.payloads.values import MAX_TEXT
@@ -29,7 +31,7 @@ def note_graph(genai_span: GenAISpan, span: Span, integration: str | None, state
     (`wrap_tool_call`), of which they see nothing. ``state`` is that with which the run ended: with calls, if it waits for a
     human. One that is given nothing goes on from where an earlier one was stopped, as with an answer.
     """
-    genai_span.is_pending = genai_span.status != "error" and ends_with_calls(state)
+    genai_span.is_pending = (genai_span.status != "error" and ends_with_calls(state)) or _is_interrupted(span)
     if integration in _GRAPHS and is_nothing(genai_span.user_input):
         genai_span.user_input = GO_ON
     if integration in _LANGCHAIN_AGENTS:
@@ -37,6 +39,12 @@ def note_graph(genai_span: GenAISpan, span: Span, integration: str | None, state
         genai_span.tool_results = _beyond_limit(state)
     elif not genai_span.tracing.identity and (integration == "langgraph" or span.name in _UNNAMED):
         genai_span.note(identity="graph")
+
+
+def _is_interrupted(span: Span) -> bool:
+    """Whether a graph inside another ended with the exception by which the one around it waits for a human, too."""
+    raised = [event.attributes for event in span.events[:MAX_EVENTS] if event.name == semconv.EVENT_EXCEPTION]
+    return any(type(words := one.get(semconv.EXCEPTION_MESSAGE)) is str and is_interrupt(words) for one in raised)
 
 
 def _beyond_limit(state: object) -> tuple[ToolResult, ...] | None:

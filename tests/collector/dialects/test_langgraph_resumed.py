@@ -33,6 +33,7 @@ def graph(
     name: str = "till",
     integration: str = AGENTS,
     ended: str | None = None,
+    **more: Any,
 ) -> list[Span]:
     """Returns the spans of a run of a graph: OpenLLMetry has two, of which the outer one tells nothing of what it is given."""
     metadata = {"ls_integration": integration, "thread_id": "t"}
@@ -43,7 +44,7 @@ def graph(
             "openinference.span.kind": "CHAIN", "input.value": json.dumps(given), "metadata": json.dumps(metadata),
         }  # fmt: skip
         attributes |= {} if ended is None else {"output.value": ended}
-        return [span(name, number, parent, at, lasting, attributes=attributes, scope=OPENINFERENCE)]
+        return [span(name, number, parent, at, lasting, attributes=attributes, scope=OPENINFERENCE, **more)]
     if tracer == "langsmith":
         # What is no object of named inputs is given this name.
         wrapped = given if given is ASKED else {"input": given}
@@ -52,7 +53,13 @@ def graph(
             **{"langsmith.metadata." + key: value for key, value in metadata.items()},
         }  # fmt: skip
         attributes |= {} if ended is None else {"gen_ai.completion": ended}
-        return [span(name, number, parent, at, lasting, attributes=attributes, scope="langsmith")]
+        return [span(name, number, parent, at, lasting, attributes=attributes, scope="langsmith", **more)]
+    if tracer == "langfuse":
+        attributes = {
+            "langfuse.observation.type": "chain", "langfuse.observation.input": json.dumps(given),
+            **{"langfuse.observation.metadata." + key: value for key, value in metadata.items()}, **more,
+        }  # fmt: skip
+        return [span(name, number, parent, at, lasting, attributes=attributes, scope="langfuse-sdk")]
     agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name, "gen_ai.provider.name": "langgraph"}
     workflow = {
         **agent, "traceloop.span.kind": "workflow", "traceloop.entity.name": name,
@@ -156,22 +163,39 @@ INTERRUPTED = {
     "openinference": {"openinference.span.kind": "TOOL", "tool.name": "ask", "input.value": "w"},
     "langsmith": {"langsmith.span.kind": "tool", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "ask"},
 }
-INTERRUPT = "GraphInterrupt((Interrupt(value={'action_requests': []}, id='5c4b'),))"
+INTERRUPT = "(Interrupt(value={'action_requests': []}, id='5c4b'),)"
+RAISED = {
+    "openinference": {"exception.type": "langgraph.errors.GraphInterrupt", "exception.message": INTERRUPT},
+    "langsmith": {"exception.type": "Exception", "exception.message": f"GraphInterrupt({INTERRUPT})"},
+}
 
 
 @pytest.mark.parametrize("tracer", INTERRUPTED)
 def test_what_a_call_started_waits_with_it(tracer: str) -> None:
-    """`HumanInTheLoopMiddleware` of an agent inside a tool."""
-    inside = [
-        *graph(tracer, ASKED, 4, 3, 22, 50, name="sub", ended=WAITING),
+    """`HumanInTheLoopMiddleware` of an agent inside a tool: of a graph inside another an exception tells, and no state."""
+    events, scope = [("exception", RAISED[tracer])], graph(tracer, ASKED)[0].scope.name
+    outer, inner = runs_of(
+        *graph(tracer, ASKED),
+        span("ask", 3, 1, 20, 60, attributes=INTERRUPTED[tracer], events=events, scope=scope),
+        *graph(tracer, ASKED, 4, 3, 22, 50, name="sub", events=events, status=2 if tracer == "langsmith" else 1),
         request(tracer, 5, 4, 25, STATE[:1], asks=True),
-    ]
-    events = [("exception", {"exception.type": "langgraph.errors.GraphInterrupt", "exception.message": INTERRUPT})]
-    attributes = INTERRUPTED[tracer]
-    asking = span("ask", 3, 1, 20, 60, attributes=attributes, events=events, scope=graph(tracer, ASKED)[0].scope.name)
-    outer, inner = runs_of(*graph(tracer, ASKED), asking, *inside)
-    assert (called(inner), doubts(inner)) == (["(book)"], ["other_traces"])
+    )
+    assert (called(inner), doubts(inner)[:1]) == (["(book)"], ["other_traces"])
     assert "other_traces" in doubts(outer)
+
+
+def test_what_a_call_started_waits_with_it_under_langfuse() -> None:
+    told = {"langfuse.observation.level": "DEFAULT", "langfuse.observation.status_message": INTERRUPT}
+    tool = {"langfuse.observation.type": "tool", "langfuse.observation.input": '{"q": "w"}', **told}
+    calls = json.dumps({"role": "assistant", "content": "", "tool_calls": [CALL]})
+    asks = {"langfuse.observation.type": "generation", "langfuse.observation.output": calls}
+    _, inner = runs_of(
+        *graph("langfuse", ASKED),
+        span("ask", 3, 1, 20, 60, attributes=tool, scope="langfuse-sdk"),
+        *graph("langfuse", ASKED, 4, 3, 22, 50, name="sub", **told),
+        span("ChatOpenAI", 5, 4, 25, 5, attributes=asks, scope="langfuse-sdk"),
+    )
+    assert (called(inner), doubts(inner)[:1]) == (["(book)"], ["other_traces"])
 
 
 @pytest.mark.parametrize("tracer", INTERRUPTED)
