@@ -70,6 +70,12 @@ _FAILED_WORKFLOW: Final = re.compile(r"\{\"error\":.+,\"runId\":\"[^\"]{1,64}\"\
 _MISFIT: Final = re.compile(r'"message":\s?"Tool output validation failed for ')
 """What Mastra answers in place of a result that does not fit the tool's schema."""
 _MISFIT_WITHIN: Final = 100  # characters of a result
+_DELEGATION: Final = "agent-"
+"""Begins the names of tools that are agents."""
+_OF_RESUMPTION: Final = frozenset({"suspendedToolRunId", "suspendedToolCallId", "resumeData"})
+_OF_MEMORY: Final = frozenset({"threadId", "resourceId"})
+"""What Mastra adds to the arguments of an agent or a workflow that goes on, and to those of an agent."""
+_PROMPT: Final = "prompt"
 _SUSPENDED: Final = '{"status":"suspended"'
 _DECLINED: Final = '{"approved":false'
 """Begins the input of an agent that goes on when a human denied a call."""
@@ -102,7 +108,7 @@ def _read_tool(span: Span, *, is_pending: bool) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(semconv.TOOL_NAME)) or _quoted(span) or name_of(span.name.rpartition(" ")[2])
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    genai_span.arguments = first_value(span.attributes, _ARGUMENTS)
+    genai_span.arguments = _own_arguments(genai_span.name or "", first_value(span.attributes, _ARGUMENTS))
     result = first_value(span.attributes, _RESULTS)
     if is_pending:
         genai_span.is_pending = True
@@ -120,6 +126,19 @@ def _read_tool(span: Span, *, is_pending: bool) -> GenAISpan:
         genai_span.is_pending = True  # it returned nothing, or suspended the run, whose span never ends in 1.24
         genai_span.note(outcome="open")
     return genai_span
+
+
+def _own_arguments(tool: str, arguments: object) -> object:
+    """Returns the arguments without what Mastra adds for an agent or a workflow that is called as a tool."""
+    if type(arguments) is not str or not tool.startswith((_DELEGATION, _WORKFLOW)):
+        return arguments
+    given = parse_any(arguments)
+    if not isinstance(given, Mapping):
+        return arguments
+    added = _OF_RESUMPTION
+    if tool.startswith(_DELEGATION) and _PROMPT in given:
+        added |= _OF_MEMORY  # what a model wrote there is replaced
+    return arguments if added.isdisjoint(given) else {key: given[key] for key in given if key not in added}
 
 
 def _tells_failure(tool: str, result: str) -> bool:

@@ -15,6 +15,7 @@ from tests.builders import called, doubts, read_tool, run_of, runs_of, span, spa
 
 CALL = {"toolCallId": "c1", "toolName": "get", "args": {"city": "Oslo"}}
 STEP = json.dumps({"text": "", "toolCalls": [CALL, {"toolCallId": "c2", "toolName": "gone", "args": {}}]})
+GO = {"prompt": "go"}
 
 
 mastra = partial(span_of_kind, "mastra.span.type")
@@ -59,6 +60,24 @@ def test_what_became_of_a_delegation_or_a_workflow_is_in_its_result(
         mastra("tool_call", f"execute_tool {tool}", 2, 1, attributes=told, status=1),
     )
     assert (*called(run), run.trajectory.calls[0].status) == expected
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("agent-sub", GO | {"suspendedToolRunId": "25966902", "threadId": "t1", "resourceId": "r1"}, GO),
+        ("agent-sub", GO | {"threadId": "t1", "resourceId": "r1", "maxSteps": 5}, GO | {"maxSteps": 5}),
+        ("workflow-flow", {"inputData": {"n": 1}, "suspendedToolRunId": "5fd03860"}, {"inputData": {"n": 1}}),
+        ("workflow-flow", {"threadId": "t1"}, {"threadId": "t1"}),
+        ("read", GO | {"threadId": "t1"}, GO | {"threadId": "t1"}),
+    ],
+)
+def test_what_is_added_for_an_agent_or_a_workflow_that_goes_on_or_has_a_memory_is_no_argument(
+    tool: str, arguments: Any, expected: Any
+) -> None:
+    """1.71: the model wrote the prompt, or the input of the workflow, alone."""
+    told = {"gen_ai.tool.name": tool, "gen_ai.tool.call.arguments": json.dumps(arguments)}
+    assert read_tool(mastra("tool_call", f"execute_tool {tool}", 2, 1, attributes=told, status=1))[2] == expected
 
 
 def test_arguments_that_fail_the_schema_leave_a_span_with_status_ok() -> None:
