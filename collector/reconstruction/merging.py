@@ -266,6 +266,11 @@ def _is_after(call: DraftCall, last: GenAISpan, requested: Iterable[RequestedCal
     return is_asked or last.end_ns <= latest_start(call.start_ns)
 
 
+def _is_around(call: DraftCall, last: GenAISpan) -> bool:
+    """Whether the last request was made within a call: by an agent that is the tool, and has no span of its own."""
+    return call.start_ns <= last.start_ns < call.end_ns and last.end_ns <= call.end_ns
+
+
 def _is_known_to_have_run(call: GenAISpan, anchor: GenAISpan, known: KnownCalls) -> bool:
     """Whether a call without a result ran all the same: of OpenAI Agents without content, where the run handed over."""
     if call.tracing.outcome == "open":
@@ -325,7 +330,7 @@ def _doubt_pending(
             call.executed = False
             if call.start_ns >= went_on_ns:
                 call.doubt_execution("its span holds no result, and the model did not go on")
-        elif _is_after(call, models[-1], requested):
+        elif _is_after(call, models[-1], requested) or _is_around(call, models[-1]):
             call.executed = False
             call.doubt_execution("its span holds no result, and the model was not told one")
             run.is_continued = True  # what it does with the answer is in a trace of its own, or in none

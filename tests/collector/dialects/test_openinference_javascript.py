@@ -249,3 +249,25 @@ def test_what_began_in_another_trace_is_a_part_inside_and_outside() -> None:
     outer, inner = runs_of(workflow, agent, *spans, told_call(9, 2, 60, "ask_payer", '{"input":"go"}'))
     assert (called(outer), doubts(outer)) == (["ask_payer"], ["other_traces"])
     assert (called(inner), doubts(inner)) == (["pay"], ["other_traces"])
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_tool_that_is_an_agent_without_a_name_of_its_own_waits_with_what_it_called(*, is_over: bool) -> None:
+    """The tool gave its agent its own configuration, and so the name of the agent around it (LangChain 1.5)."""
+    question = (
+        '[\n  {\n    "id": "e218a921a02437949a0cc39f62828ee3",\n    "value": {\n      "q": "sure?"\n    }\n  }\n]'
+    )
+    waiting = {"tool.name": "sub", "input.value": '{"n":1}'}
+    sent = {"content": "", "type": "ai", "tool_calls": [SENT | {"name": "sub"}], "invalid_tool_calls": []}
+    run = run_of(
+        graph(GO, *([ANSWERED] if is_over else [sent])),
+        request(LANGCHAIN, 2, 1, 5, asking("sub", '{"n":1}')),
+        span_of_kind(
+            KIND, "TOOL", "sub", 3, 1, 16, 40, scope=LANGCHAIN, status=2, attributes=waiting, message=question
+        ),
+        oi(LANGCHAIN, "CHAIN", "sub", 4, 3, 17, 38, metadata='{"lc_agent_name":"till"}'),
+        request(LANGCHAIN, 5, 4, 20, asking("pay", '{"sum":5}', 2)),
+        *([request(LANGCHAIN, 6, 1, 60, DONE)] if is_over else []),
+    )
+    assert called(run) == (["sub", "(pay)"] if is_over else ["(sub)", "(pay)"])
+    assert is_over or "uncertain_execution" in doubts(run)
