@@ -222,6 +222,15 @@ def latest_start(start_ns: int) -> int:
     return start_ns + 999_999 if start_ns % 1_000_000 == 0 else start_ns
 
 
+def latest_starts(calls: Iterable[DraftCall]) -> dict[str, int]:
+    """Returns when the latest call by each name that ran was begun."""
+    latest: dict[str, int] = {}
+    for call in calls:
+        if call.executed:
+            latest[call.name] = max(call.start_ns, latest.get(call.name, 0))
+    return latest
+
+
 def clock_of(resource: Resource | None) -> object:
     """Returns what identifies the clock that stamped the spans of a resource."""
     # None for every resource that names no host: these count as one clock.

@@ -23,7 +23,7 @@ from collector.reconstruction.calls_without_span import (
     requested_in_transcript,
 )
 from collector.reconstruction.dispatchers import without_dispatchers
-from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start
+from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start, latest_starts
 from collector.reconstruction.duplicate_calls import UNSURE, without_steps
 from collector.reconstruction.earlier_calls import calls_of_this_run, waited
 from collector.reconstruction.executions import doubt_unparsed, merged_execution, refuse_with_run
@@ -278,15 +278,6 @@ def _is_known_to_have_run(call: GenAISpan, anchor: GenAISpan, known: KnownCalls)
     return call.arguments is None and call.scope in OPENAI_AGENTS and known.has_later_run(anchor)
 
 
-def _latest_starts(calls: Iterable[DraftCall]) -> dict[str, int]:
-    """Returns when the latest call by each name that ran was begun."""
-    latest: dict[str, int] = {}
-    for call in calls:
-        if call.executed:
-            latest[call.name] = max(call.start_ns, latest.get(call.name, 0))
-    return latest
-
-
 def _doubt_pending(
     calls: Sequence[DraftCall],
     run: RunSpans,
@@ -316,13 +307,13 @@ def _doubt_pending(
         spans[0].span_id for spans in run.executions if spans[-1].is_pending and spans[-1].tracing.extent == "apart"
     }
     went_on_ns = max([model.start_ns for model in models if model.has_output], default=0) if pending else 0
-    made = _latest_starts(calls) if pending else {}
+    made = latest_starts(calls) if pending else {}
     for call in calls if pending or awaited is not None else ():
         is_awaited = call.id is not None and call.id == awaited
         if not (is_awaited or call.span_id in pending):
             continue
+        is_made_later = made.get(call.name, 0) > call.start_ns  # when there was an answer
         if not call.executed:  # its span says so, or that of the agent
-            is_made_later = made.get(call.name, 0) > call.start_ns  # when there was an answer
             is_last = call.span_id in pending and _is_after(call, models[-1], requested) and not is_made_later
             is_answered_apart = (is_awaited or call.span_id in apart) and not goes_on_here(run, known)
             run.is_continued |= is_last or is_answered_apart
@@ -334,6 +325,10 @@ def _doubt_pending(
             call.executed = False
             call.doubt_execution("its span holds no result, and the model was not told one")
             run.is_continued = True  # what it does with the answer is in a trace of its own, or in none
+        elif call.status == "error":
+            call.executed = False  # it is begun anew when there is an answer
+            if not is_made_later:
+                call.doubt_execution("it waited for an answer, and the model went on")
 
 
 def _doubt_without_results(calls: Iterable[DraftCall], run: RunSpans, known: KnownCalls) -> None:
