@@ -1,6 +1,7 @@
 """Stack traces of what was raised inside the span of a call: by a hook before its tool began, or later.
 
-They name functions of the frameworks around hooks and tools: Python's the outermost first, Java's the innermost.
+They name functions of the frameworks around hooks and tools: Python's the outermost first, those of Java and JavaScript the
+innermost.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ _FIRST: Final = re.compile(
     r"|(?P<filter>, in invoke\n +await stack\(function_context\)\n)"
     # AG2 (1.2): what passes through its tracer's middleware; what a tool raised is caught before that, but for a few errors
     r"|(?P<middleware>, in on_tool_execution\n +result = await call_next\(event, context\)\n)"
+    # TanStack AI (0.58), where such hooks run beside its tracer's
+    r"|(?P<tanstack>\n    at (?:async )?MiddlewareRunner\.runOnBeforeToolCall \()"
+    r"|(?P<tanstack_after>\n    at (?:async )?MiddlewareRunner\.runOnAfterToolCall \()"
     # Google's ADK for Java (1.6)
     r"|(?P<java>\tat com\.google\.adk\.(?:flows\.llmflows\.Functions\.lambda\$maybeInvokeBeforeToolCall"
     r"|plugins\.PluginManager\.lambda\$beforeToolCallback)\$)"
@@ -35,7 +39,7 @@ _FIRST: Final = re.compile(
 )
 _CALLED: Final = {"filter": ", in _invoke_internal\n", "middleware": "await self.model.asolve("}
 """What is in the traces of those if the tool was called."""
-_BEFORE: Final = ("before", "plugin", "callback", "java")
+_BEFORE: Final = ("before", "plugin", "callback", "tanstack", "java")
 _BEGINNING: Final = "Traceback (most recent call last):\n"
 _WRAPPED: Final = re.compile(r"\n +(?:return|tool_result =) await cap\.wrap_tool_execute\(")
 _INSIDE: Final = re.compile(

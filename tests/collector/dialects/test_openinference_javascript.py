@@ -278,7 +278,9 @@ def test_a_tool_that_waits_in_a_trace_of_several_graphs_is_begun_anew_when_it_is
     *, is_answered: bool, expected: list[str]
 ) -> None:
     """Graphs without a name, under one request of a client (LangGraph 1.7)."""
-    question = '[\n  {\n    "id": "537fb6f914589c9caf1f3ab35687b6ec",\n    "value": {\n      "q": "sure?"\n    }\n  }\n]'
+    question = (
+        '[\n  {\n    "id": "537fb6f914589c9caf1f3ab35687b6ec",\n    "value": {\n      "q": "sure?"\n    }\n  }\n]'
+    )
     asked = {"tool.name": "ask", "input.value": '{"n":1}'}
     run = run_of(
         span("POST /chat", 1, lasting=200, status=1),

@@ -1,5 +1,5 @@
 """What a stack trace tells of whether a tool began: frames of Agno (3), Google's ADK for Python (2) and Java (1.6),
-Pydantic AI (2.62), Semantic Kernel (1.45), AG2 (1.2).
+Pydantic AI (2.62), Semantic Kernel (1.45), AG2 (1.2), TanStack AI (0.58).
 """
 
 from __future__ import annotations
@@ -82,6 +82,20 @@ def test_the_innermost_frame_of_java_tells_a_callback_from_the_tool(
 ) -> None:
     lines = ("x.App.lambda$main$0(App.java:76)", *frames, "io.reactivex.rxjava3.core.Maybe.subscribe(Maybe.java:5377)")
     assert refusal_in_stack("\n\tat ".join(("java.lang.IllegalStateException: not today", *lines))) == told
+
+
+@pytest.mark.parametrize(
+    ("frame_of_tanstack", "told"),
+    [
+        ("MiddlewareRunner.runOnBeforeToolCall (file:///app/node_modules/@tanstack/ai/compose.js:347:30)", Refusal()),
+        ("async MiddlewareRunner.runOnBeforeToolCall (file:///app/node_modules/ai/compose.js:347:30)", Refusal()),
+        ("MiddlewareRunner.runOnAfterToolCall (file:///app/node_modules/@tanstack/ai/compose.js:373:13)", BEGAN),
+        ("executeServerTool (file:///app/node_modules/@tanstack/ai/tool-calls.js:331:20)", None),
+    ],
+)
+def test_a_frame_of_tanstack_ai_tells_a_hook_from_the_tool(frame_of_tanstack: str, told: Refusal | None) -> None:
+    frames = ("Object.hook (file:///app/main.mjs:14:130)", frame_of_tanstack, "node:internal/process/task_queues:95:5")
+    assert refusal_in_stack("\n    at ".join(("Error: not today", *frames))) == told
 
 
 @pytest.mark.parametrize("trace", [None, 7, "", BEGINNING + frame("main", "run()") * 1000 + TOOL])
