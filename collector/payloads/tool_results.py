@@ -246,7 +246,7 @@ def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
             return None
         if not _has_hint(tail[last_output:]):
             return () if any(tail.find(marker, last_output) >= 0 for marker in _RESULT_MARKERS) else None
-    results = _newest_results(messages)
+    results = results_told(messages)
     if not results:
         return None
     return tuple(results) if any(result.failed or result.refusal or result.is_open for result in results) else ()
@@ -256,7 +256,8 @@ def _has_hint(text: str) -> bool:
     return _HINTS.search(text.encode("utf-8", "surrogatepass")) is not None
 
 
-def _newest_results(messages: object) -> list[ToolResult]:
+def results_told(messages: object) -> list[ToolResult]:
+    """Returns the tool results after the model's last message, in order, whether they failed or not."""
     results: list[ToolResult] = []
     stack: list[tuple[object, int]] = [(parse_any(messages), 0)]
     is_decided = False

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import is_unreadable
+from collector.payloads.tool_results import results_told
 from collector.reconstruction.automatic_calls import may_lack_calls
 from collector.reconstruction.call_history import without_refused
 from collector.reconstruction.drafts import DraftCall, RunSpans
@@ -61,6 +63,8 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
     if run.ended_before_calls:
         asking.discard(models[-1].span_id)
     if _may_have_searched(models, requested) or _lacks_hosted(models) or _hides_calls_of_provider(run):
+        return True
+    if _is_told_of_more(run, models):
         return True
     has_unsaid = any(model.span_id in asking and model.span_id not in speaking for model in models)
     has_failed = run.anchor is not None and run.anchor.status == "error"
@@ -143,6 +147,22 @@ def _are_refused(model: GenAISpan, later: GenAISpan) -> bool:
     # An answer without a text is no message there, so that the results of several turns follow one another.
     own = later.tool_results[len(model.tool_results or ()) :]
     return bool(own) and not without_refused(model, own)
+
+
+def _is_told_of_more(run: RunSpans, models: Sequence[GenAISpan]) -> bool:
+    """Whether a request tells of more results than there are spans of calls: middleware of TanStack AI that comes before its
+    tracer's has answered in place of a tool, or changed its arguments, and such a call has no span.
+    """
+    if all(model.tracing.extent != "around" for model in models):
+        return False
+    made = Counter(spans[0].parent_span_id for spans in run.executions)
+    before = 0
+    for model, later in pairwise(models):
+        told = results_told(later.history) if later.tracing.extent == "around" else []
+        if model.tracing.extent == "around" and len(without_refused(model, told[before:])) > made[model.span_id]:
+            return True
+        before = len(told)
+    return False
 
 
 def may_have_lost_failures(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:

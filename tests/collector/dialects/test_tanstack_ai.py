@@ -116,6 +116,23 @@ def test_calls_are_open_where_no_request_follows_or_it_tells_nothing() -> None:
     assert doubts(run_of(loop(), request(2, 0, 30), request(3, 31, 20, "stop"))) == ["unrecorded_calls"]
 
 
+@pytest.mark.parametrize(
+    ("results", "is_open"),
+    [(["found"], False), (["found", UNKNOWN], False), (["found", "paid"], True), (["found", "paid", UNKNOWN], True)],
+)
+def test_results_of_more_calls_than_have_spans_leave_the_run_open(results: list[str], *, is_open: bool) -> None:
+    """Middleware before the tracer's answered in place of a tool, or gave it other arguments."""
+    run = run_of(
+        loop(),
+        request(2, 0, 30),
+        tool("find", 10, 2, 10),
+        request(3, 31, 20, **told(*results)),
+        tool("mail", 11, 3, 40),
+        request(4, 52, 20, "stop", **told(*results, "sent")),
+    )
+    assert (called(run), doubts(run)) == (["find", "mail"], ["unrecorded_calls"] if is_open else [])
+
+
 ANSWERED = '[{"role":"user","content":"please do it"},{"role":"tool","content":"from client"}]'
 
 
