@@ -33,6 +33,8 @@ class ToolCallPart:
     arguments: Any
     by_provider: bool = False
     """The provider of the model runs it, while the model answers."""
+    answers_before: int = 0
+    """How many parts before it tell what came of calls."""
 
 
 _ANSWERED_CALL_TYPES: Final = frozenset({
@@ -174,6 +176,7 @@ def tool_call_parts(output: object, answers: list[Mapping[Any, Any]] | None = No
     found: list[ToolCallPart] = []
     answers = [] if answers is None else answers
     seen: set[str] = set()
+    answered = 0  # calls that tell themselves what came of them
     stack: list[tuple[object, bool, int]] = [(parse_any(output), False, 0)]
     for _ in range(MAX_NODES):
         if not stack or len(found) >= MAX_CALLS:
@@ -186,8 +189,11 @@ def tool_call_parts(output: object, answers: list[Mapping[Any, Any]] | None = No
                 stack += _nested(node, depth, answers)
             elif call.id is None or call.id not in seen:
                 seen.add(call.id or "")
+                call.answers_before = len(answers) - answered
                 found.append(call)
-                answers += [node] * is_answered_call(node)
+                if is_answered_call(node):
+                    answers.append(node)
+                    answered += 1
         elif isinstance(node, (list, tuple)):
             if depth < MAX_DEPTH:
                 stack.extend((child, listed, depth + 1) for child in reversed(node) if _may_nest(child))

@@ -92,7 +92,7 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
                 known.fit = known.fit or repeated.fit
             continue
         outer = calls
-        turn += 1
+        turn = calls[-1].turn + 1
         is_cumulative = _repeats(calls, by_id)
         requested += [call for call in calls if _is_new(call, by_id, is_cumulative=is_cumulative)]
     _set_result_statuses(models, requested)
@@ -105,9 +105,16 @@ def _calls_in(model: GenAISpan, turn: int, answers: list[Mapping[Any, Any]]) -> 
     Left out are those that an instrumentation joined into one, as OpenInference for JavaScript does with those of a
     stream: their ids, names and arguments one after the other. The next request tells them apart, or nothing does.
     """
-    parts = enumerate(tool_call_parts(model.output, answers))
-    calls = [(part, _requested_call(part, model, turn, index)) for index, part in parts]
-    return [call for part, call in calls if call.arguments_text is None or not are_several_objects(part.arguments)]
+    calls: list[RequestedCall] = []
+    told = 0
+    for position, part in enumerate(tool_call_parts(model.output, answers)):
+        # What was told before it came of calls before it. Google's SDK makes them, and its loop is one answer for Traceloop.
+        if part.answers_before > told:
+            turn, told = turn + bool(calls), part.answers_before
+        call = _requested_call(part, model, turn, position)
+        if call.arguments_text is None or not are_several_objects(part.arguments):
+            calls.append(call)
+    return calls
 
 
 def _requested_call(part: ToolCallPart, model: GenAISpan, turn: int, position: int) -> RequestedCall:

@@ -28,6 +28,24 @@ def test_turns_and_positions() -> None:
     assert [(one.name, one.turn, one.position) for one in found] == [("a", 0, 0), ("b", 0, 1), ("c", 1, 0)]
 
 
+def test_calls_after_results_in_one_answer_are_of_later_turns() -> None:
+    """As OpenLLMetry (0.27) writes the loop of Google's SDK for JavaScript, of a stream."""
+    parts = [
+        {"type": "tool_call", "id": "a1", "name": "look", "arguments": {}},
+        {"type": "tool_call", "id": "a2", "name": "pay", "arguments": {}},
+        {"type": "tool_call_response", "id": "a1", "response": {"result": "ok"}},
+        {"type": "tool_call_response", "id": "a2", "response": {"result": "ok"}},
+        {"type": "tool_call", "id": "a3", "name": "look", "arguments": {}},
+        {"type": "tool_call_response", "id": "a3", "response": {"result": "ok"}},
+    ]
+    first = model_span(number=2, at=1)
+    first.attributes["gen_ai.output.messages"] = json.dumps([{"role": "assistant", "parts": parts}])
+    found = requested(first, model_span([("b1", "send", {})], 3, at=20))
+    assert [(one.name, one.turn, one.position) for one in found] == [
+        ("look", 0, 0), ("pay", 0, 1), ("look", 1, 2), ("send", 2, 0),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("ids", "second", "expected"),
     [
