@@ -48,6 +48,12 @@ _REFLECTED: Final = "ERROR_HANDLED_BY_REFLECT_AND_RETRY_PLUGIN"
 """The type of what a plugin of Google's ADK answers for a tool that failed (`ReflectAndRetryToolPlugin`)."""
 _FAILED_OR_ANSWERED: Final = ("failed", "FAILED")
 """The status of a call that failed, in a message; or of what a tool looked at, in its own answer: a payment, a check."""
+_WELL: Final = ("success", "ok")
+"""Flags with which a tool says in its own answer whether it did what it was asked; or whether what it looked at did well."""
+_DENIED: Final = ("denied", "rejected", "declined", "refused")
+"""The status of a call that somebody denied, of whom a loop that is written by hand tells its model so; or a tool's answer."""
+_OF_DENIAL: Final = frozenset({"status", "reason", "message", "detail", "details", "feedback"})
+"""All that is told beside such a status: a tool that answers so tells of what was rejected, too."""
 _RUNNING: Final = "async_tool"
 """The type of what Pipecat tells of a call that goes on beside the conversation."""
 _EXCEPTION: Final = frozenset({"type", "message", "traceback"})
@@ -115,7 +121,7 @@ _HINTS: Final = re2.compile("|".join(map(re2.escape, (
     "not exposed", "hitl_", "Do not call ", "Do not make ", "reusing the same", "not a valid key",
     "blocked by hook", "usage limit", _ANSWERED, "tion limit", "USER INTERRUPTED", "n Rejected]", "CANCELLED",
     "IN_PROGRESS", _RUNNING,
-))).encode())  # fmt: skip
+))).encode() + rb"""|(?:uccess|[\\"']ok)[\\"']{1,8}: ?[fF]alse""")  # fmt: skip
 """Every failure and refusal, and every status that may be one, contains one of these. They are searched for at once: to look
 for one after the other took a third of the time of a trace that has its messages."""
 
@@ -172,7 +178,7 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
     value = parse_any(result)
     if type(value) is str and type(result) is str and len(value) < len(result):
         value = parse_any(value)  # JSON inside JSON
-    failed, is_open = False, False
+    failed, is_open, is_denied = False, False, False
     for depth in range(MAX_RESULT_DEPTH):  # content parts around the text
         if isinstance(value, list) and value:
             value = value[0]
@@ -186,6 +192,8 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
             if value.get("status") in _FAILED_OR_ANSWERED:
                 is_told = (is_message and depth == 0) or any(key in value for key in _MESSAGE_KEYS)
                 failed, is_open = failed or is_told, is_open or not is_told
+            is_open = is_open or any(value.get(flag) is False for flag in _WELL)
+            is_denied = is_denied or (value.get("status") in _DENIED and value.keys() <= _OF_DENIAL)
             is_open = is_open or (value.get("type") == _RUNNING and value.get("status") == "running")
             if value.get("type") == "execution-denied":  # Vercel AI SDK
                 return ToolResult(call_id, True, Refusal())
@@ -201,11 +209,14 @@ def tool_result(call_id: str | None, result: object, *, is_message: bool = False
             value = parse_any(first_value(value, ("text", *_RESULT_VALUE_KEYS, "message", "error")))
         else:
             break
+    denial = Refusal(is_sure=False) if is_denied else None
     if not isinstance(value, str):
-        return ToolResult(call_id, failed, is_open=is_open)
+        return ToolResult(call_id, failed, denial, is_open=is_open)
     start = value[:200]
     is_open = is_open or _PERHAPS_FAILURE.match(start) is not None
-    return ToolResult(call_id, failed or _FAILURE.match(start) is not None, find_refusal(value), None, is_open)
+    return ToolResult(
+        call_id, failed or _FAILURE.match(start) is not None, find_refusal(value) or denial, None, is_open
+    )
 
 
 def response_told(messages: object) -> object:

@@ -57,6 +57,13 @@ from tests.strategies import json_values
         ("Failed to pay: declined", "open"),  # of the call, or what the tool found out
         ({"result": "failed: declined"}, "open"),
         ("Failed checks: 0", "ok"),
+        ({"success": False, "message": "declined"}, "open"),
+        ('{"ok":false,"orders":[7]}', "open"),
+        ({"success": "false"}, "ok"),
+        ({"status": "rejected", "reason": "not approved"}, "unclear"),  # a loop's words, or what became of a claim
+        ('{"status": "denied"}', "unclear"),
+        ({"status": "rejected", "claim": 7}, "ok"),
+        ({"status": ["denied"]}, "ok"),
         ("MCP error -32602: Tool delete_everything not found", "refused"),
         ({"error": True, "message": "Tool input validation failed for f"}, "refused"),
         ({"denied": True}, "unclear"),
@@ -93,6 +100,12 @@ FAILED: dict[str, Any] = {
 def test_a_failed_result_is_found_in(shape: str) -> None:
     assert newest_tool_results(json.dumps(FAILED[shape])) == (ToolResult("c1", failed=True),)
     assert newest_tool_results(FAILED[shape]) == (ToolResult("c1", failed=True),)
+
+
+@pytest.mark.parametrize("answer", ['{"success": false}', "{'ok': False}", '{"text": "{\\"success\\":false}"}'])
+def test_a_flag_that_a_tool_did_no_work_is_found_in_the_text_of_a_message(answer: str) -> None:
+    messages = json.dumps([{"role": "tool", "tool_call_id": "c1", "content": answer}])
+    assert newest_tool_results(messages) == (ToolResult("c1", failed=False, is_open=True),)
 
 
 def test_only_results_after_the_models_last_message_count() -> None:
