@@ -70,6 +70,8 @@ _SILENT_SCOPES: Final = (_LANGCHAIN, _DECORATORS, _MCP)
 nor interrupts, and the SDK's decorators and MCP's clients not that a call was cancelled."""
 _HAYSTACK, _REPLIES = "opentelemetry.instrumentation.haystack", "replies"
 """It gives the name of a generator's output for the model's answer (0.62)."""
+_OLLAMA, _OFFERED = "opentelemetry.instrumentation.ollama", "llm.request.functions.0.name"
+"""It leaves out the calls that an answer asks for (0.62), and the next request tells them. What was offered is told."""
 _RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')
 _FAILED_RESULT: Final = re.compile(r"""\s*(?:status='(?:failure|error)'|\{.*"is_error":\s*true\}\s*$)""", re.DOTALL)
 _ERROR_IN_REPR: Final = re.compile(
@@ -275,11 +277,22 @@ def _read_model(span: Span) -> GenAISpan:
     if span.scope.name == _HAYSTACK and output == _REPLIES:
         output = None
     genai_span = model_span_of(span, NAME, output, messages if given is None else given)
+    if span.scope.name == _OLLAMA:
+        _note_left_out_by_ollama(genai_span, span)
     genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     note_node(genai_span, name_of(span.attributes.get(_NODE)), name_of(span.attributes.get(_INTEGRATION)))
     return genai_span
+
+
+def _note_left_out_by_ollama(genai_span: GenAISpan, span: Span) -> None:
+    """Notes that an answer may have asked for calls, which an answer without a text did."""
+    get = span.attributes.get
+    if get(_FIRST_COMPLETION) is not None and not get(_FIRST_TEXT) and genai_span.status != "error":
+        genai_span.finish = "tool_calls"
+    elif get(_OFFERED) is not None:
+        genai_span.note(extent="some")
 
 
 def _flattened_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -304,7 +317,7 @@ DIALECT: Final[Dialect] = Dialect(
     attributes=frozenset({
         _CREW_TASK, _ENTITY_NAME, _INPUT, _OUTPUT, semconv.OPERATION_NAME, semconv.AGENT_NAME, semconv.TOOL_NAME,
         semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_RESULT, semconv.CONVERSATION_ID,
-        semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, semconv.ERROR_TYPE,
+        semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, semconv.ERROR_TYPE, _OFFERED,
     }),
     prefixes=(_ASSOCIATION, *_MESSAGE_PREFIXES),
     output_attributes=("gen_ai.completion.", _OUTPUT, "gen_ai.task.output", "crewai.crew.result"),

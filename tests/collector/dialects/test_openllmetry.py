@@ -667,6 +667,33 @@ def test_without_content_nothing_tells_whether_geminis_models_asked_for_calls() 
 
 
 @pytest.mark.parametrize(
+    ("answer", "offered", "expected"),
+    [
+        ({}, {}, ["unrecorded_calls"]),
+        ({"gen_ai.completion.0.content": "It rains."}, {}, []),
+        (
+            {"gen_ai.completion.0.content": "I look."},
+            {"llm.request.functions.0.name": "get_weather"},
+            ["unrecorded_calls"],
+        ),
+    ],
+)
+def test_an_answer_of_ollama_lacks_its_calls(answer: Any, offered: Any, expected: list[str]) -> None:
+    """Of `ollama` 0.6 (0.62.4): only the next request tells what an answer asked for."""
+    attributes = {
+        "llm.request.type": "chat",
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": "Weather?",
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.system": "Ollama",
+        **answer,
+        **offered,
+    }
+    asked = span("ollama.chat", 2, 1, 1, attributes=attributes, scope="opentelemetry.instrumentation.ollama")
+    assert doubts(run_of(span("POST /chat", 1, lasting=9), asked)) == expected
+
+
+@pytest.mark.parametrize(
     ("has_next", "expected"), [(True, (["pay", "pay"], [])), (False, (["pay"], ["unrecorded_calls"]))]
 )
 def test_of_the_responses_api_in_javascript_only_the_next_request_tells_what_an_answer_asked_for(
