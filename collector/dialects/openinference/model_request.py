@@ -61,6 +61,8 @@ _CALLS_IN_FIELD: Final = re.compile(r"\[\[ ## \w{1,100} ## \]\]\n(\{\"tool_calls
 _CALLS_OF_CLIENT: Final = re.compile(r'"tool_calls": \[(?:\{|"ChatCompletionMessageToolCall\()')
 """DSPy (3.4), where calls are functions to its client: all that is recorded of them, in reprs for chat completions."""
 _GOOGLE: Final = "openinference.instrumentation.google_genai"
+_SAYING_NO_REASON: Final = (_GOOGLE, "openinference.instrumentation.ollama")
+"""Scopes of models that give the same reason to end whether they ask for functions or not: Gemini's and Ollama's."""
 _WITHOUT_EMPTY: Final = (LANGCHAIN, _GOOGLE)
 """Scopes that leave out the arguments of a requested call if there are none."""
 _INVALID: Final = re.compile(r'"invalid_tool_calls": ?\[\{')
@@ -130,8 +132,8 @@ def _correct_finish(genai_span: GenAISpan, span: Span, *, asks: bool) -> None:
         genai_span.finish = "other"  # as OpenAI has it
     elif asks and span.scope.name == AGENTS_JS and span.attributes.get(_REASON) == "stop":
         genai_span.finish = "tool_calls"
-    if not genai_span.has_output and span.scope.name == _GOOGLE:
-        genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
+    if not genai_span.has_output and span.scope.name in _SAYING_NO_REASON:
+        genai_span.finish = ""
 
 
 def _read_words(genai_span: GenAISpan, span: Span, given: object, output: object) -> None:

@@ -775,6 +775,7 @@ def test_what_anthropics_provider_ran_is_in_the_answer_as_it_came(content: objec
     [
         ("google_genai", "__REDACTED__", "STOP", ["nothing_recorded"]),
         ("google_genai", '{"candidates":[]}', "STOP", []),
+        ("ollama", "__REDACTED__", "stop", ["nothing_recorded"]),
         ("anthropic", "__REDACTED__", "tool_use", ["unrecorded_calls"]),
         ("openai", "__REDACTED__", None, ["nothing_recorded"]),
     ],
