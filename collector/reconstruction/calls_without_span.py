@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 from typing import Final
 
 from collector.checkpoints import checkpoint
+from collector.model.from_span import ANTHROPIC_SDK
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.offered_tools import Fit
@@ -276,13 +277,21 @@ def _is_beside(later: GenAISpan, model: GenAISpan) -> bool:
 def _is_client_of(inner: GenAISpan, model: GenAISpan) -> bool:
     """Whether a request is below another, and was answered with the same calls, or nothing tells with what: Google ADK 1.28.
 
-    Beside it, where it is told by the id of the answer: Anthropic's SDK, whose own span OpenLLMetry has no span around.
+    Beside it, where it is told by the id of the answer, or was made meanwhile: Anthropic's SDK, whose own span OpenLLMetry
+    has no span around, nor OpenInference around a stream.
     """
     is_answer = model.response_id is not None and inner.response_id == model.response_id
+    is_answer = is_answer or (inner.scope.startswith(ANTHROPIC_SDK) and _is_during(inner, model))
     is_below = (is_answer or inner.parent_span_id == model.span_id) and inner.end_ns <= model.end_ns
     if inner.output is None:
         return is_below and not inner.has_output and inner.history is None
     return is_below and _calls_of(inner) == _calls_of(model)
+
+
+def _is_during(inner: GenAISpan, model: GenAISpan) -> bool:
+    """Whether another library made a request, from the same place, while one of a program went on."""
+    is_there = inner.parent_span_id == model.parent_span_id and inner.scope != model.scope
+    return is_there and model.response_id is None and inner.start_ns < model.end_ns
 
 
 def _calls_of(model: GenAISpan) -> list[tuple[str, object]]:

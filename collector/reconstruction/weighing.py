@@ -129,6 +129,10 @@ def _may_be_hooked(model: GenAISpan, run: RunSpans, *, tools_have_spans: bool) -
 
 def _weigh_unanswered(call: DraftCall, request: RequestedCall, run: RunSpans, anchor: GenAISpan) -> None:
     """The run ended well with the request. What asked a model once, and is no agent, most likely did as it said."""
+    if request.model.status == "error":
+        call.executed = False
+        call.doubt_execution("the request failed before its answer had ended")  # a stream that was cut off
+        return
     is_of_graph = anchor.tracing.identity == "graph" or request.model.tracing.identity == "node"
     is_of_agent = anchor.role is AGENT or request.model.scope in GATEWAYS
     if request.turn > 0 or is_of_agent or run.may_lack_agent or is_of_graph:

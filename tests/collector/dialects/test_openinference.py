@@ -811,6 +811,34 @@ def test_what_the_provider_ran_is_hidden_with_an_answer(offered: str, expected: 
     assert (called(run), doubts(run)) == (["get"], expected)
 
 
+@pytest.mark.parametrize("has_own", [False, True])
+def test_a_call_of_a_stream_that_was_cut_off_most_likely_did_not_run(has_own: bool) -> None:
+    """Of Anthropic's client (3.1.0): the connection was closed before the answer had ended, and the program was told so.
+
+    The client has a span of its own of the same request, which begins later and is no other.
+    """
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call."
+    attributes = {
+        "llm.system": "anthropic",
+        "llm.output_messages.0.message.role": "assistant",
+        f"{call}id": "toolu_1",
+        f"{call}function.name": "find_flights",
+        f"{call}function.arguments": '{"to": "Rome"}',
+    }
+    scope = "openinference.instrumentation.anthropic"
+    asked = oi("LLM", "messages.stream", 2, 1, at=1, lasting=5, attributes=attributes, status=2, scope=scope)
+    own = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "anthropic", "error.type": "connection_error"}
+    client = "com.anthropic.sdk.python"
+    beside = (
+        [span("anthropic.messages.create", 3, 1, 2, attributes=own, lasting=3, status=2, scope=client)]
+        if has_own
+        else []
+    )
+    run = run_of(span("POST /chat", 1, lasting=9), asked, *beside)
+    assert [(call.name, call.executed) for call in run.trajectory.calls] == [("find_flights", False)]
+    assert "uncertain_execution" in doubts(run)
+
+
 @pytest.mark.parametrize("asks", [True, False])
 def test_an_input_that_is_hidden_was_not_captured(asks: bool) -> None:
     """With `OPENINFERENCE_HIDE_INPUTS`, which leaves the answers of models as they are."""
