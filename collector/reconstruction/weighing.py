@@ -12,7 +12,7 @@ from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus, ToolResult
 from collector.reconstruction.drafts import DraftCall, RunSpans, is_broken
 from collector.reconstruction.frameworks import FORCING, GATEWAYS
-from collector.reconstruction.requested_calls import RequestedCall
+from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 from scorers.trajectory import Status
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
@@ -41,8 +41,21 @@ class Shown:
         self.are_tools_traced = run.anchor is not None and run.anchor.tracing.traced_calls == "tools"
         self.begun = {request.turn for request in requests if request.execution is not None}
         """The turns of which a span shows that a call ran."""
+        self._made: dict[str, list[DraftCall]] = {}
+        for request in requests if run.executions else ():
+            made = request.execution
+            if made is not None and made.status != "error" and made.arguments is not None:
+                known = self._made.setdefault(made.name, [])
+                if len(known) < MAX_CANDIDATES:
+                    known.append(made)
         self.without_span: set[str] = set()
         """The tools of which a call ran that left no span, so far as calls were weighed."""
+
+    def was_made(self, call: DraftCall) -> bool:
+        """Whether a span shows an equal call before this one, which did not fail: what it returned may be told again."""
+        return any(
+            made.arguments == call.arguments and made.start_ns < call.start_ns for made in self._made.get(call.name, ())
+        )
 
     def tell_denial(self, request: RequestedCall) -> bool:
         """Whether the run's own span tells that the call did not run: with what it goes on, or how it ended."""
@@ -174,8 +187,10 @@ def _doubt_told(call: DraftCall, shown: Shown, *, tools_have_spans: bool) -> Non
     if call.status == "ok" and shown.is_lossy:
         call.status = "error"  # if it ran at all
         call.doubt_execution("only calls that fail, or never run, leave no span")
-    elif call.status == "ok" and tools_have_spans:
+    elif call.status != "error" and tools_have_spans:
         call.status = "unset"  # its span would tell: in the words of a tool a failure may read like any other result
+        if shown.was_made(call):
+            call.doubt_execution("no span shows it, and a cache may have answered as an equal call before it was")
     elif call.status == "error" and tools_have_spans and not shown.is_lossy:
         call.doubt_execution("the messages tell of a failure, and no span shows whether the tool ran")
 

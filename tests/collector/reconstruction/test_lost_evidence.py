@@ -761,3 +761,23 @@ def test_the_provider_may_have_run_a_call_in_the_last_answer_if_it_was_not_recor
         model_span((), 3, at=10, lasting=5, input_messages=[user("go on")]),
     )
     assert doubts(run) == ["unrecorded_calls"]
+
+
+@pytest.mark.parametrize(
+    ("city", "status", "expected"), [("Rome", 0, ["uncertain_execution"]), ("Oslo", 0, []), ("Rome", 2, [])]
+)
+def test_a_cache_may_have_answered_a_call_of_no_span_that_is_equal_to_one_before(
+    city: str, status: int, expected: list[str]
+) -> None:
+    """A loop that is written by hand, which opens a span around the tool alone. A failure is not kept."""
+    told = [user("Rome?"), asked(("c1", "weather", {"city": "Rome"})), result("c1", "sunny")]
+    later = [*told, asked(("c2", "weather", {"city": city})), result("c2", "sunny")]
+    run = run_of(
+        agent_span(lasting=100),
+        model_span([("c1", "weather", {"city": "Rome"})], 2, at=10),
+        tool_span("weather", {"city": "Rome"}, 3, at=25, lasting=5, call_id="c1", status=status),
+        model_span([("c2", "weather", {"city": city})], 4, at=40, input_messages=told),
+        model_span((), 5, at=60, input_messages=later),
+    )
+    assert called(run) == ["weather", "weather"]
+    assert [name for name in doubts(run) if name == "uncertain_execution"] == expected
