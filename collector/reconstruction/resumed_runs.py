@@ -328,9 +328,9 @@ def _was_left(run: RunSpans, anchor: GenAISpan, requested: Sequence[RequestedCal
 
 
 def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: KnownCalls) -> bool:
-    """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them, or one that
-    a gateway saw, which may have; or its agent said that it waits; or, of a framework that shows each call, ended well without
-    those that were asked for last: they wait for a human.
+    """Whether the trace is one request that asked for tools, and nothing shows them, or one that a gateway saw, which may have;
+    or its agent said that it waits; or, of a framework that shows each call, ended well without those that were asked for
+    last: they wait for a human.
     """
     anchor = run.anchor
     if anchor is not None and (says_that_it_waits(run) or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
@@ -353,14 +353,11 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     # Spring AI's, of a model without a client: calls and further requests are beside it, and what it was told is unknown.
     # DSPy's, seen by its client alone: those that follow tell.
     is_known_part = model.tracing.extent in ("nested", "step")
-    is_of_gateway = model.scope in GATEWAYS
-    if not requested and not is_known_part and (model.has_output or not is_of_gateway):
+    if not requested and not is_known_part and (model.has_output or model.scope not in GATEWAYS):
         return False
-    # One that names neither may be all there is: a program that asks a model once which tool to use.
-    # A client of Microsoft's framework makes the calls itself, each in a trace of its own where no span is around it.
-    is_named = model.agent is not None or model.conversation_id is not None
-    is_part = is_known_part or is_of_gateway or is_named or model.scope == AGENT_FRAMEWORK
-    return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"
+    # It may be all there is: a program asks a model once which tool to use. A loop without a span around it begins so, too.
+    is_whole = model.is_transcript or model.status == "error"
+    return model is run.anchor and not model.parent_span_id and not is_whole
 
 
 def note_parts_inside(runs: Iterable[RunSpans]) -> None:
