@@ -161,6 +161,7 @@ class RequestPipeline:
 
     def _read_scope(self, scope: lazy.ScopeSpans) -> Generator[None, None, _ReadScope]:
         undecodable: list[int] = []
+        has_context = False
         read = _ReadScope(scope, undecodable, self.reader.names)
         for indexes in scope.portions():
             # One reader for the whole portion: rules may be reloaded in
@@ -185,9 +186,11 @@ class RequestPipeline:
                 if span.dialect == BY_SHAPE:
                     self._count(self._telemetry.shape_spans, reader, scope)
                 if span is not IGNORED and len(trace_id) == _TRACE_ID_SIZE and len(span.span_id) == _SPAN_ID_SIZE:
+                    has_context |= span.role is OTHER
                     read.found.append((index, trace_id, span, raws[at]))
             yield
-        read.found.sort(key=_context_last)
+        if has_context:
+            read.found.sort(key=_context_last)
         return read
 
     def _count(self, metric: Any, reader: Reader, scope: lazy.ScopeSpans) -> None:

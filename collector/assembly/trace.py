@@ -158,7 +158,10 @@ class Trace:
     @property
     def held_bytes(self) -> int:
         """Bytes of the raw spans that are held."""
-        return sum([len(raw) for raw in self.held.values()])
+        size = 0
+        for raw in self.held.values():  # `sum` would make an object of each length
+            size += len(raw)
+        return size
 
     @property
     def total_size(self) -> int:

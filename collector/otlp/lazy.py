@@ -19,7 +19,7 @@ from collector.otlp.span_fields import NO_PARENT
 from collector.otlp.structure import Envelope, Group, Items, Structure
 from collector.otlp.tags import KIND, NAME, PARENT_ID_HEAD, RESOURCE, SPAN_ID_HEAD, TRACE_ID_HEAD
 from collector.otlp.trim import may_be_flood, trim
-from collector.otlp.wire import field_head, item_head, read_field
+from collector.otlp.wire import field_head, item_head, read_field, size_of
 
 __all__ = ["Envelope"]  # the rest of this module is public by its names
 
@@ -293,14 +293,14 @@ def join_fields(groups: Iterable[tuple[Envelope, list[bytes]]]) -> bytes:
         if scopes is None:
             scopes = resources[envelope.resource] = []
         before, after = _around_items(envelope.scope)
-        scopes.append(item_head(len(before) + sum([len(part) for part in parts]) + len(after)))
+        scopes.append(item_head(len(before) + size_of(parts) + len(after)))
         scopes.append(before)
         scopes += parts
         scopes.append(after)
     request: list[bytes] = []
     for resource, scopes in resources.items():
         before, after = _around_items(resource)
-        size = len(before) + sum([len(part) for part in scopes]) + len(after)
+        size = len(before) + size_of(scopes) + len(after)
         request += (field_head(RESOURCE, size), before, *scopes, after)
     # Each item is copied once, here.
     return b"".join(request)

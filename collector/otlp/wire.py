@@ -95,6 +95,14 @@ def varint(number: int) -> bytes:
     return bytes(encoded)
 
 
+def size_of(parts: list[bytes]) -> int:
+    """Returns how many bytes these are together."""
+    size = 0
+    for part in parts:  # `sum` would make an object of each length
+        size += len(part)
+    return size
+
+
 def field(tag: int, value: bytes) -> bytes:
     """Returns a field with a tag of one byte."""
     return field_head(tag, len(value)) + value

@@ -92,13 +92,14 @@ def context_of(run: RunSpans, above: Sequence[GenAISpan], settings: ContextSetti
     return RunContext(
         _first_text(attributes, settings.route),
         _first_text(attributes, settings.intent),
-        (_first_known("name", own) if is_agent else None) or _first_known("agent", own + members),
-        _first_known("conversation_id", around) or _common_conversation(members),
+        (_first_known([span.name for span in own]) if is_agent else None)
+        or _first_known([span.agent for span in own + members]),
+        _first_known([span.conversation_id for span in around]) or _common_conversation(members),
         # From the last request backwards: its response is the one that the run ended with.
-        _first_known("response_id", own + run.models[::-1] if run.models else own),
+        _first_known([span.response_id for span in (own + run.models[::-1] if run.models else own)]),
         _user_input(own, run, above) if settings.user_input else None,
         source.resource.service,
-        source.dialect or _first_known("dialect", members) or "",
+        source.dialect or _first_known([span.dialect for span in members]) or "",
         _merged_attributes(source.resource, above, own, run.models, settings.dimensions),
         _contents(own, run, above) if settings.content else (),
         _unread(own, source, settings) if settings.unread else settings.unread,
@@ -120,15 +121,14 @@ def _contents(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISpan
     return [span.content for span in spans if span.content is not None]
 
 
-def _first_known(field: str, spans: Iterable[GenAISpan]) -> str | None:
-    for span in spans:
-        value: str | None = getattr(span, field)
+def _first_known(values: list[str | None]) -> str | None:
+    for value in values:
         if value:
             return value
     return None
 
 
-def _first_text(sources: Iterable[Mapping[str, Any]], names: Iterable[str]) -> str | None:
+def _first_text(sources: list[Mapping[str, Any]], names: Sequence[str]) -> str | None:
     # Names before spans: the configured order of attributes outranks which span is nearer.
     for name in names:
         for source in sources:
