@@ -194,7 +194,10 @@ def _may_have_searched(models: Sequence[GenAISpan], requested: Iterable[Requeste
     last = models[-1] if models else None
     if last is None or last.output is not None or last.has_output or last.is_transcript or last.status == "error":
         return False
-    return any(one.by_provider for one in requested)
+    if all(not one.by_provider for one in requested):
+        return False
+    # A client's own span, inside that of an instrumentation that has the answer, is the same request.
+    return all(model.span_id != last.parent_span_id or not _is_recorded(model) for model in models)
 
 
 def _lacks_hosted(models: Sequence[GenAISpan]) -> bool:

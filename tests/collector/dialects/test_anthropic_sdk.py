@@ -146,3 +146,38 @@ def test_a_loop_that_was_left_goes_on_in_its_trace(has_next: bool, expected: boo
     after = [runner(1, 4, 9, 150), request(5, 151, "end_turn", parent=4)] * has_next
     run = runs_of(root, *left, *after)[0]
     assert (called(run), "other_traces" in doubts(run)) == (["mail"], expected)
+
+
+def test_a_request_inside_that_of_openinference_has_the_same_answer() -> None:
+    """Here it is the last of a run in which the provider searched: nothing else may have been searched for."""
+    search = {"type": "server_tool_use", "id": SEARCH["id"], "name": "web_search", "input": {"query": "x"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": SEARCH["id"], "content": []}
+    message = "llm.output_messages.0.message."
+    key = f"{message}tool_calls.0.tool_call."
+    asked: dict[str, Any] = {f"{key}id": PAY["id"], f"{key}function.name": "pay", f"{key}function.arguments": '{"n":1}'}
+    wanted = {"type": "tool_use", "id": PAY["id"], "name": "pay", "input": {"n": 1}}
+    run = run_of(
+        runner(1),
+        openinference(2, 1, "tool_use", asked | {"output.value": json.dumps({"content": [search, found, wanted]})}),
+        own_request(3, 2, 2),
+        call(4, 10, PAY, has_content=False),
+        openinference(5, 20, "end_turn", {f"{message}content": "done"}),
+        own_request(6, 5, 21),
+    )
+    assert (called(run), doubts(run)) == (["web_search", "pay"], [])
+
+
+def openinference(number: int, at: float, reason: str, answer: dict[str, Any]) -> Span:
+    given = {"llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "go"}
+    attributes = {"openinference.span.kind": "LLM", "llm.finish_reason": reason, **given, **answer}
+    attributes["llm.output_messages.0.message.role"] = "assistant"
+    scope = "@arizeai/openinference-instrumentation-anthropic"
+    return span("Anthropic Messages", number, 1, at, 6, attributes=attributes, scope=scope, status=1)
+
+
+def own_request(number: int, parent: int, at: float) -> Span:
+    """The span of the client itself, which without content has neither an answer nor why it ended."""
+    attributes = {"gen_ai.provider.name": "anthropic", "gen_ai.operation.name": "chat", "http.route": "/v1/messages"}
+    return span(
+        "anthropic.messages.create", number, parent, at, 4, attributes=attributes, scope=SCOPE, kind=3, status=1
+    )
