@@ -25,6 +25,11 @@ _LIMIT: Final = "Tool call limit exceeded. Do not "
 """How the words begin with which middleware of LangChain's agents answers calls beyond a limit."""
 
 
+def is_graph(integration: str | None, node: str | None) -> bool:
+    """Whether metadata is that of a whole graph, not of one of its nodes or of what is inside a node."""
+    return node is None and integration in _GRAPHS
+
+
 def note_graph(genai_span: GenAISpan, span: Span, integration: str | None, state: object) -> None:
     """Note of a run of LangGraph whether all its tools leave spans. ``integration`` is what its metadata says: the graphs of
     LangChain's own agents call tools in one way, which tracers of its callbacks see; middleware may answer in place of a tool

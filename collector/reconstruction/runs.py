@@ -16,8 +16,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from collector.checkpoints import checkpoint, in_parts
-from collector.model.genai_span import AGENT, MODEL, SESSION, TOOL, GenAISpan
+from collector.model.genai_span import AGENT, MODEL, OTHER, SESSION, TOOL, GenAISpan
 from collector.model.span_copies import copy_of
+from collector.model.tracing import USUAL
 from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.disputed_calls import disputed_groups, merge_disputed
@@ -36,7 +37,7 @@ from collector.reconstruction.ownership import (
 )
 from collector.reconstruction.parted_runs import doubt_parted
 from collector.reconstruction.tool_names import is_mcp
-from collector.reconstruction.united_runs import united
+from collector.reconstruction.united_runs import MAX_WRAPPERS, united
 
 
 def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry, skew_ns: int) -> list[RunSpans]:
@@ -77,6 +78,7 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry, skew_ns: int) 
         found = without_handoffs(without_workflows(found))
     if agentless is not None and _is_run(agentless, bool(found)):
         _set_anchor(agentless, spans, ancestry)
+        _take_graphs(agentless, spans, ancestry)
         if not _is_called_elsewhere(agentless):
             found.append(agentless)
     runs = with_nested_runs(found)
@@ -325,6 +327,17 @@ def _outermost(inside: Mapping[bytes, bytes], calls: Mapping[bytes, list[GenAISp
             calls[inner][0].span_id if inner in calls else inner,
             calls[outer][0].span_id if outer in calls else outer,
         )
+
+
+def _take_graphs(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> None:
+    """Note the graphs below the root that no agent is around: each tells how it began and ended, and of its tools."""
+    for span in spans.values():
+        if span.role is not OTHER or span.tracing is USUAL or span.span_id == agentless.anchor_id:
+            continue
+        is_graph = span.tracing.identity == "graph" or span.tracing.outcome == "hooked"
+        is_own = is_graph and ancestry.ancestors_of(span.span_id).agent is None
+        if is_own and len(agentless.wrappers) < MAX_WRAPPERS:
+            agentless.wrappers.append(span)
 
 
 def _set_anchor(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> None:

@@ -28,7 +28,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
-from collector.model.graphs import note_graph
+from collector.model.graphs import is_graph, note_graph
 from collector.model.span import Span
 from collector.model.tracing import TracedCalls
 from collector.payloads import langchain
@@ -145,7 +145,8 @@ def _read_agent(span: Span) -> GenAISpan:
 
 def _read_chain(span: Span) -> GenAISpan:
     """Reads a chain: the agent's run if LangChain's metadata names an agent like the span, else a step."""
-    agent = find_text(langchain.AGENT, span.attributes.get(METADATA))
+    metadata = span.attributes.get(METADATA)
+    agent = find_text(langchain.AGENT, metadata)
     if agent is not None and agent == span.name:
         genai_span = _read_agent(span)
         genai_span.note(traced_calls="all")
@@ -164,7 +165,10 @@ def _read_chain(span: Span) -> GenAISpan:
         genai_span.role = Role.AGENT
         genai_span.note(traced_calls="all")
         return genai_span
-    return IGNORED if span.parent_span_id else _read_context(span)
+    is_whole = not span.parent_span_id or is_graph(
+        find_text(langchain.INTEGRATION, metadata), find_text(langchain.NODE, metadata)
+    )
+    return _read_context(span) if is_whole else IGNORED
 
 
 def _tells_all_of_haystack(transcript: str) -> bool:

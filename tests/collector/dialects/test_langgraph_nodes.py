@@ -184,6 +184,25 @@ def test_the_graph_tells_that_middleware_may_answer_in_both_languages(scope: str
     assert ("uncertain_execution" in doubts(run)) is (integration == "langchain_create_agent")
 
 
+@pytest.mark.parametrize("tracer", ["openinference", "langsmith", "langfuse", "mlflow"])
+@pytest.mark.parametrize("integration", ["langchain_create_agent", "langgraph"])
+def test_the_graph_tells_so_below_the_span_of_a_server(tracer: str, integration: str) -> None:
+    """An agent without a name is no run of its own then."""
+    key = {"langsmith": "langsmith.metadata.", "langfuse": "langfuse.observation.metadata."}.get(tracer)
+    metadata = {"ls_integration": integration}
+    given = {"metadata": json.dumps(metadata)} if key is None else {key + "ls_integration": integration}
+    of_graph = {**root(tracer).attributes, **given}
+    scope = "openinference.instrumentation.langchain" if tracer == "openinference" else tracer
+    run = run_of(
+        span("POST /chat", 9, lasting=95),
+        span("LangGraph", 1, 9, lasting=90, attributes=of_graph, scope=scope),
+        span(MODEL, 2, 1, 10, 5, attributes=asked(tracer, "model_request", "langchain_chat_model"), scope=scope),
+        span(MODEL, 3, 1, 40, 5, attributes=answered(tracer), scope=scope),
+    )
+    assert called(run) == ["pay"]
+    assert ("uncertain_execution" in doubts(run)) is (integration == "langchain_create_agent")
+
+
 @pytest.mark.parametrize(
     ("updates", "is_open"), [('{"output":[{"lg_name":"Command","update":%s}]}', True), ("%s", False)]
 )

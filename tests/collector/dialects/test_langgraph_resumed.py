@@ -16,6 +16,7 @@ OPENINFERENCE = "openinference.instrumentation.langchain"
 OPENLLMETRY = "opentelemetry.instrumentation.langchain"
 TRACERS = ("openinference", "openllmetry", "langsmith")
 AGENTS, GRAPHS = "langchain_create_agent", "langgraph"
+UNNAMED = "LangGraph"
 CALL: dict[str, Any] = {"name": "book", "args": {"city": "Oslo"}, "id": "call_1", "type": "tool_call"}
 STATE: list[dict[str, Any]] = [{"content": "go", "type": "human"}, {"content": "", "type": "ai", "tool_calls": [CALL]}]
 WAITING = json.dumps({"messages": STATE})
@@ -37,7 +38,7 @@ def graph(
 ) -> list[Span]:
     """Returns the spans of a run of a graph: OpenLLMetry has two, of which the outer one tells nothing of what it is given."""
     metadata = {"ls_integration": integration, "thread_id": "t"}
-    if integration == AGENTS:
+    if integration == AGENTS and name != UNNAMED:
         metadata["lc_agent_name"] = name
     if tracer == "openinference":
         attributes = {
@@ -139,7 +140,7 @@ def test_a_graph_that_is_given_an_answer_or_nothing_goes_on(
     tracer: str, given: object, integration: str, *, goes_on: bool
 ) -> None:
     """With nothing it goes on from where it was stopped (`interrupt_before`), or had failed. A graph may begin with a call."""
-    name = "till" if integration == AGENTS else "LangGraph"
+    name = "till" if integration == AGENTS else UNNAMED
     spans = graph(tracer, given, name=name, integration=integration)
     first = [request(tracer, 2, 1, 5, STATE[:1], asks=True)] if given is ASKED else []
     run = run_of(*spans, *first, book(tracer, 3, 1, 20), request(tracer, 4, 1, 40, TOLD, asks=False))
@@ -157,6 +158,28 @@ def test_a_graph_goes_on_in_its_trace(tracer: str) -> None:
         request(tracer, 5, 3, 140, TOLD, asks=False),
     )
     assert [(called(run), doubts(run)) for run in (waiting, resumed)] == [(["(book)"], []), (["book"], [])]
+
+
+@pytest.mark.parametrize("tracer", ["openinference", "langsmith"])
+@pytest.mark.parametrize("integration", [AGENTS, GRAPHS])
+def test_a_graph_without_a_name_waits_and_goes_on_below_the_span_of_a_server(tracer: str, integration: str) -> None:
+    root = span("POST /chat", 40, lasting=300)
+    of_graph: dict[str, Any] = {"name": UNNAMED, "integration": integration}
+    waiting = run_of(
+        root, *graph(tracer, ASKED, 1, 40, ended=WAITING, **of_graph), request(tracer, 2, 1, 5, STATE[:1], asks=True)
+    )
+    resumed = run_of(
+        root,
+        *graph(tracer, APPROVED, 1, 40, **of_graph),
+        book(tracer, 3, 1, 20),
+        request(tracer, 4, 1, 40, TOLD, asks=False),
+    )
+    whole = run_of(
+        root, *graph(tracer, ASKED, 1, 40, **of_graph), request(tracer, 2, 1, 5, STATE[:1], asks=True),
+        book(tracer, 3, 1, 20), request(tracer, 4, 1, 40, TOLD, asks=False),
+    )  # fmt: skip
+    assert ["other_traces" in doubts(run) for run in (waiting, resumed, whole)] == [True, True, False]
+    assert (called(resumed), called(whole), resumed.agent, doubts(whole)) == (["book"], ["book"], None, [])
 
 
 INTERRUPTED = {
