@@ -45,6 +45,8 @@ _HIDDEN: Final = "langsmith:hidden"
 _HOOKS: Final = (".before_agent", ".after_agent")
 _TOLD_IN_JS: Final = re.compile(r'(?<="additional_kwargs":\{\},)"role":("(?:[^"\\]|\\.){1,256}"\})')
 """How LangChain's message of a result ends under the SDK for JavaScript: with its tool as the role, and without an id."""
+_NAMELESS_IN_JS: Final = '"additional_kwargs":{}}'
+"""How it ends where the application did not name the tool."""
 _OFFERED: Final = "langfuse.observation.metadata.tools"
 _ITEMS: Final = re.compile(r'\[?\{"(?:id|type)": ?"')
 """How an answer of OpenAI's Responses begins that was recorded whole."""
@@ -157,7 +159,10 @@ def _may_lack_hosted(span: Span) -> bool:
 
 def _messages(text: object) -> object:
     """Returns messages as the observation has them, those that hold results with the role of a tool."""
-    return _TOLD_IN_JS.sub(r'"role":"tool","name":\1', text) if type(text) is str else text
+    if type(text) is not str:
+        return text
+    text = _TOLD_IN_JS.sub(r'"role":"tool","name":\1', text)
+    return text.replace(_NAMELESS_IN_JS, '"additional_kwargs":{},"role":"tool"}')
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:

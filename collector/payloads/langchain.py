@@ -12,7 +12,7 @@ INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 """In the message that a tool's result becomes."""
-_WITHOUT_ID: Final = re.compile(r'"role":"tool","name":"(?:[^"\\]|\\.){1,256}"\}')
+_WITHOUT_ID: Final = re.compile(r'"role":"tool"(?:,"name":"(?:[^"\\]|\\.){1,256}")?\}')
 """The end of such a message of Langfuse's for JavaScript, which has no id, once its role is a tool's."""
 
 _CALLS: Final = '"tool_calls":'

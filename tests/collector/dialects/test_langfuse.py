@@ -311,6 +311,28 @@ def test_a_result_that_langchain_for_js_told_has_its_tool_as_the_role() -> None:
     assert (called(run), doubts(run)) == ([], ["other_traces"])
 
 
+def test_a_result_for_which_an_application_named_no_tool_has_no_role() -> None:
+    """A node of LangGraph's that calls functions itself: its run does not wait for a human."""
+    call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"n":1}'}}
+    asked = {"content": "", "role": "assistant", "tool_calls": [call]}
+    told = {"content": "paid", "additional_kwargs": {}}
+    done = {"content": "done", "role": "assistant"}
+    state = [{"content": "hi", "role": "user"}, asked, told, done]
+
+    def record(given: Any, said: Any) -> dict[str, Any]:
+        texts = (json.dumps(one, separators=(",", ":")) for one in (given, said))
+        return dict(zip((INPUT, "langfuse.observation.output"), texts, strict=True))
+
+    graph = {"langfuse.observation.metadata.ls_integration": "langgraph", **record(state[:1], {"messages": state})}
+    run = run_of(
+        span("POST /chat", 1, lasting=100),
+        lf("span", "LangGraph", 2, 1, at=1, lasting=90, attributes=graph),
+        lf("generation", "ChatOpenAI", 3, 2, at=5, lasting=9, attributes=record(state[:1], asked)),
+        lf("generation", "ChatOpenAI", 4, 2, at=50, lasting=9, attributes=record(state[:3], done)),
+    )
+    assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], "ok", [])
+
+
 def langchain_agent(given: Any, *, results: int) -> list[Span]:
     """A run of LangChain's agents for JavaScript, as Langfuse 5.11 records it: results have no ids."""
     asked = [{"id": f"c{n}", "type": "function", "function": {"name": f"t{n}", "arguments": "{}"}} for n in range(2)]
