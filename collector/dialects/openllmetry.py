@@ -6,6 +6,7 @@ attributes (``gen_ai.completion.0.tool_calls.1.name``). Arguments are wrapped in
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -14,7 +15,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, genai_span_of, model_span_of, set_answer_of_openai_agents
 from collector.model.genai_span import IGNORED, GenAISpan, Role
-from collector.model.graphs import note_graph, note_node
+from collector.model.graphs import GRAPH, note_graph, note_node
 from collector.model.span import Span
 from collector.payloads import langchain
 from collector.payloads.refusals import MAX_CHARS, Refusal, find_refusal
@@ -59,6 +60,9 @@ _OPENAI_AGENTS: Final = "opentelemetry.instrumentation.openai_agents"
 # They never end the span of a tool that raises, so it is never exported.
 _LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.instrumentation.llamaindex"})
 _LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
+_STRUCTURED, _USER_OF_JS = '"content":"Returning structured response: ', '"HumanMessage"'
+"""How an agent ends there whose output has the form of a tool, which the model called."""
+_GRAPH_OF_JS: Final = "workflow CompiledStateGraph"
 _OF_AGENT: Final = '"lg_name":"Command"'
 """What a request of LangChain's agents for JavaScript (1.5) returns, in which middleware may answer in place of a tool."""
 _DECORATORS: Final = "traceloop.tracer"
@@ -114,10 +118,8 @@ def _read_step(span: Span) -> GenAISpan:
     names = (get(_LANGCHAIN_AGENT), get(semconv.AGENT_NAME) if is_of_graph else None)
     if (name is not None and name in names) or _AGENT_CLASS.search(span.name):
         return _read_context(span, Role.AGENT)
-    if (
-        operation == "workflow" and span.parent_span_id
-    ):  # without a span around the graph each step is a trace of its own
-        return _read_langchain_step(span)
+    if operation == "workflow" and span.parent_span_id:  # without one around the graph each step is a trace of its own
+        return _read_graph_of_js(span) if span.name == _GRAPH_OF_JS else _read_langchain_step(span)
     return _read_context(span, Role.OTHER) if operation == "invoke_agent" or not span.parent_span_id else IGNORED
 
 
@@ -236,12 +238,32 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
     return genai_span
 
 
+def _read_graph_of_js(span: Span) -> GenAISpan:
+    """Reads a whole graph, beside whose span are those of its nodes, and which has no metadata."""
+    graph = context_span_of(span, Role.OTHER, NAME, span.attributes.get(_INPUT))
+    note_graph(graph, span, GRAPH, span.attributes.get(_OUTPUT))
+    return graph
+
+
+def _structured(state: object) -> list[Any]:
+    """Returns the messages of a state that ends with an output in the form of a tool: the call, what it was told, the end."""
+    if type(state) is not str or (at := state.rfind(_STRUCTURED)) < 0 or _USER_OF_JS in state[at:]:
+        return []
+    record = parse_any(state)
+    messages = record.get("messages") if isinstance(record, Mapping) else None
+    return messages if isinstance(messages, list) else []
+
+
 def _read_langchain_step(span: Span) -> GenAISpan:
-    output = span.attributes.get(_OUTPUT)
-    if type(output) is not str or "HumanMessage" in output or "ToolMessage" in output or "tool_calls" not in output:
+    output, given = span.attributes.get(_OUTPUT), span.attributes.get(_INPUT)
+    if ended := _structured(output):
+        output = json.dumps(ended[-3:-2])
+    elif type(output) is not str or "HumanMessage" in output or "ToolMessage" in output or "tool_calls" not in output:
         output = None  # the graph's whole state, or a step without calls
-    genai_span = model_span_of(span, NAME, output, span.attributes.get(_INPUT))
-    genai_span.note(traced_calls="named", outcome="hooked" if output is not None and _OF_AGENT in output else "")
+    if _structured(given):
+        return IGNORED  # the agent had ended: what the state tells of its last call is that it has its output
+    genai_span = model_span_of(span, NAME, output, given)
+    genai_span.note(traced_calls="named", outcome="hooked" if type(output) is str and _OF_AGENT in output else "")
     return genai_span
 
 

@@ -16,7 +16,8 @@ from collector.payloads.user_input import GO_ON, is_nothing
 from collector.payloads.values import MAX_TEXT
 
 _LANGCHAIN_AGENTS: Final = ("langchain_create_agent", "deepagents")
-_GRAPHS: Final = (*_LANGCHAIN_AGENTS, "langgraph")
+GRAPH: Final = "langgraph"
+_GRAPHS: Final = (*_LANGCHAIN_AGENTS, GRAPH)
 _UNNAMED: Final = ("LangGraph", "LangGraph.workflow")
 """Spans of graphs that have no name of their own; OpenLLMetry says of what sort they are."""
 MODEL_NODES: Final = ("model", "model_request")
@@ -42,7 +43,7 @@ def note_graph(genai_span: GenAISpan, span: Span, integration: str | None, state
     if integration in _LANGCHAIN_AGENTS:
         genai_span.note(outcome="hooked", traced_calls="all")
         genai_span.tool_results = _beyond_limit(state)
-    elif not genai_span.tracing.identity and (integration == "langgraph" or span.name in _UNNAMED):
+    elif not genai_span.tracing.identity and (integration == GRAPH or span.name in _UNNAMED):
         genai_span.note(identity="graph")
 
 

@@ -233,6 +233,61 @@ def test_middleware_may_answer_what_a_step_of_langchains_agents_for_js_asked_for
     assert ("uncertain_execution" in doubts(run)) is is_open
 
 
+def step_of_js(number: int, at: float, given: str, said: str, name: str = "RunnableSequence") -> Span:
+    """A step of LangChain for JavaScript, or a whole graph, below the span of what called it (OpenLLMetry 0.27)."""
+    attributes = {"gen_ai.operation.name": "workflow", "traceloop.span.kind": "workflow"}
+    attributes |= {"traceloop.entity.input": given, "traceloop.entity.output": said}
+    return span(
+        f"workflow {name}", number, 1, at, 9, attributes=attributes, scope="@traceloop/instrumentation-langchain"
+    )
+
+
+def state_of_js(*said: dict[str, Any]) -> str:
+    user = {"lc": 1, "type": "constructor", "id": ["HumanMessage"], "kwargs": {"content": "hi"}}
+    return json.dumps({"messages": [user, *said]}, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "expected"),
+    [
+        ("{}", state_of_js(ASKING), ["other_traces"]),
+        ('{"input":null}', state_of_js(), ["other_traces"]),
+        ('{"lg_name":"Command","resume":{"decisions":[]},"goto":[]}', state_of_js(), ["other_traces"]),
+        (state_of_js(), state_of_js(), []),
+    ],
+)
+def test_a_graph_for_js_tells_whether_it_waits_or_goes_on(given: str, said: str, expected: list[str]) -> None:
+    """It has no metadata under OpenLLMetry; all steps are beside it."""
+    run = run_of(
+        span("POST /chat", 1, lasting=90),
+        step_of_js(2, 1, given, said, "CompiledStateGraph"),
+        step_of_js(3, 2, state_of_js(), json.dumps({"messages": [ASKING]})),
+        tool_span("pay", {"amount": 5}, 4, at=20, call_id="call_1"),
+    )
+    assert ([name for name in doubts(run) if name == "other_traces"], called(run)) == (expected, ["pay"])
+
+
+def test_a_call_in_the_form_of_an_output_is_no_call_for_js() -> None:
+    """The state tells a result for it, and what the agent ends with."""
+    output = {"name": "extract-1", "args": {"a": 1}, "id": "call_2", "type": "tool_call"}
+    asking = {"lc": 1, "id": ["AIMessage"], "kwargs": {"content": "", "type": "ai", "tool_calls": [output]}}
+    result = {
+        "lc": 1,
+        "id": ["ToolMessage"],
+        "kwargs": {"content": '{"a":1}', "tool_call_id": "call_2", "name": "extract-1"},
+    }
+    ended = {"lc": 1, "id": ["AIMessage"], "kwargs": {"content": 'Returning structured response: {"a":1}'}}
+    state = state_of_js(asking, result, ended)
+    run = run_of(
+        span("POST /chat", 1, lasting=90),
+        step_of_js(2, 1, state_of_js(), state, "CompiledStateGraph"),
+        tool_span("pay", None, 3, at=5),
+        step_of_js(4, 10, state_of_js(), state),
+        step_of_js(5, 40, state, '{"output":"__end__"}', "RunnableLambda"),
+    )
+    assert (called(run), doubts(run)) == (["pay", "(extract-1)"], [])
+
+
 OVER = {**TOLD, "content": "Tool call limit exceeded. Do not make additional tool calls.", "status": "error"}
 ENDED = {"content": "Tool call limit reached: run limit exceeded (2/1 calls).", "type": "ai", "tool_calls": []}
 
