@@ -102,6 +102,8 @@ _ERRORS: Final = (
 _SUCCESS: Final = ("success", "tool.success", "gen_ai.tool.success")
 _OUTPUT_TOOL: Final = "IMPORTANT: This StructuredOutputTool "
 """Begins the description of what Strands (1.62) offers as a tool, and is the form of an agent's output."""
+_OUTPUT_IN_JS: Final = "strands_structured_output"
+"""The name of that in Strands for JavaScript (1.19), whose spans have no descriptions."""
 _AWAITED: Final = "FunctionToolResult(tool="
 """Begins what OpenAI Agents has in place of the result of a call that waits for an approval, under OpenLIT (1.45)."""
 ATTRIBUTES: Final = (
@@ -155,7 +157,8 @@ def read_tool(span: Span) -> GenAISpan:
 def _read_refusal(genai_span: GenAISpan, span: Span, result: object, strands_status: object) -> None:
     """Read why a call failed, or was refused."""
     description = span.attributes.get(semconv.TOOL_DESCRIPTION)
-    if type(description) is str and description.startswith(_OUTPUT_TOOL):
+    is_output = type(description) is str and description.startswith(_OUTPUT_TOOL)
+    if is_output or (genai_span.name == _OUTPUT_IN_JS and genai_span.scope.startswith(STRANDS)):
         genai_span.refusal = Refusal()
     elif strands_status == "error":
         _read_failure_of_strands(genai_span, span)

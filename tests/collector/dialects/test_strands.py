@@ -219,6 +219,31 @@ def test_an_agent_in_a_tool_that_waits_for_a_human_is_a_part_of_a_run_like_that_
     assert ["other_traces" in doubts(run) for run in (*waiting, *going_on)] == [True] * 4
 
 
+def test_the_form_of_an_agents_output_is_known_by_its_name_in_javascript() -> None:
+    """@strands-agents/sdk 1.19 with `structuredOutputSchema`: nothing is described."""
+    scope, name = "strands-agents", "strands_structured_output"
+
+    def asks(number: int, at: float, tool: str, call_id: str, given: dict[str, Any]) -> Span:
+        asked = [{"type": "toolUse", "name": tool, "toolUseId": call_id, "input": given}]
+        answered = ("gen_ai.choice", {"finish_reason": "toolUse", "message": json.dumps(asked)})
+        return model_span(
+            (), number, 1, at=at, scope=scope, events=[("gen_ai.user.message", {"content": GO}), answered]
+        )
+
+    ended: dict[str, Any] = {"scope": scope, "status": 1, "attributes": {"gen_ai.tool.status": "success"}}
+    run = run_of(
+        agent_span("travel", 1, lasting=100, scope=scope, events=[("gen_ai.user.message", {"content": GO})], status=1),
+        asks(2, 1, "weather", "c1", {"city": "Paris"}),
+        tool_span("weather", {"city": "Paris"}, 3, 1, call_id="c1", at=20, **ended),
+        asks(4, 40, name, "c2", {"a": 1}),
+        tool_span(name, {"a": 1}, 5, 1, call_id="c2", at=60, **ended),
+    )
+    assert (called(run), doubts(run)) == (["weather", f"({name})"], [])
+
+
+GO = '[{"text":"go"}]'
+
+
 @pytest.mark.parametrize("status", ["success", "error"])
 def test_the_form_of_an_agents_output_is_no_tool_that_ran(status: str) -> None:
     """strands-agents 1.62 with `structured_output_model`: the model is offered it as a tool, and the framework answers."""
