@@ -15,6 +15,8 @@ CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 _WITHOUT_ID: Final = re.compile(r'"role":"tool"(?:,"name":"(?:[^"\\]|\\.){1,256}")?\}')
 """The end of such a message of Langfuse's for JavaScript, which has no id, once its role is a tool's."""
 
+_ANSWERED: Final = '"role":"assistant"}'
+"""The end of an answer there that asks for nothing."""
 _CALLS: Final = '"tool_calls":'
 _SOME: Final = re.compile(r" ?\[\{")
 _JSON: Final = json.JSONDecoder()
@@ -32,7 +34,8 @@ def ends_with_calls(state: object) -> bool:
         return False
     ids, told = _ids_of(state, some.end() - 2), set(CALL_ID.findall(state, some.end()))
     if ids and not told:
-        return len(_WITHOUT_ID.findall(state, some.end())) < len(ids)
+        has_gone_on = _ANSWERED in state[some.end() :]  # a call whose arguments are no JSON has no result there
+        return not has_gone_on and len(_WITHOUT_ID.findall(state, some.end())) < len(ids)
     return ids is not None and not (told and told.issuperset(ids))
 
 

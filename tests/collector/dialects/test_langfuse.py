@@ -373,6 +373,12 @@ def test_a_run_of_langchain_for_js_that_ends_with_calls_waits(results: int, expe
     assert doubts(run_of(*langchain_agent(given, results=results))) == expected
 
 
+def test_one_that_answered_after_fewer_results_than_calls_has_ended() -> None:
+    """A call whose arguments are no JSON has no result."""
+    given = {"messages": [{"role": "user", "content": "hi"}]}
+    assert "other_traces" not in doubts(run_of(*langchain_agent(given, results=1)))
+
+
 def test_one_that_is_given_what_a_human_answered_began_in_another_trace() -> None:
     given = {"lg_name": "Command", "resume": {"decisions": [{"type": "approve"}]}, "goto": []}
     run = run_of(*langchain_agent(given, results=2))
