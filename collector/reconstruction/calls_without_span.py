@@ -263,7 +263,7 @@ def _following(models: Sequence[GenAISpan], starts: Sequence[int], model: GenAIS
     same tracer that was made before this one was answered, as in a vote.
     """
     following = bisect_right(starts, model.start_ns)
-    while following < len(models) and (_is_client_of(models[following], model) or _is_beside(models[following], model)):
+    while following < len(models) and (is_client_of(models[following], model) or _is_beside(models[following], model)):
         following += 1
     return following
 
@@ -274,7 +274,7 @@ def _is_beside(later: GenAISpan, model: GenAISpan) -> bool:
     return later.start_ns < model.end_ns and is_like and later.tool_results == model.tool_results
 
 
-def _is_client_of(inner: GenAISpan, model: GenAISpan) -> bool:
+def is_client_of(inner: GenAISpan, model: GenAISpan) -> bool:
     """Whether a request is below another, and was answered with the same calls, or nothing tells with what: Google ADK 1.28.
 
     Beside it, where it is told by the id of the answer, or was made meanwhile: Anthropic's SDK, whose own span OpenLLMetry

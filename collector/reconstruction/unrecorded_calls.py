@@ -13,8 +13,9 @@ from collector.payloads.messages import is_unreadable
 from collector.payloads.tool_results import results_told
 from collector.reconstruction.automatic_calls import may_lack_calls
 from collector.reconstruction.call_history import without_refused
+from collector.reconstruction.calls_without_span import is_client_of
 from collector.reconstruction.drafts import DraftCall, RunSpans
-from collector.reconstruction.frameworks import HIDE_CALLS_OF_PROVIDER
+from collector.reconstruction.frameworks import ANTHROPIC_OPENLLMETRY, HIDE_CALLS_OF_PROVIDER
 from collector.reconstruction.requested_calls import RequestedCall
 
 _DELEGATIONS: Final = frozenset({
@@ -191,7 +192,7 @@ def _may_have_searched(models: Sequence[GenAISpan], requested: Iterable[Requeste
     """Whether the last answer was not recorded, and the provider ran calls in others, of which no span tells and no reason:
     it may have done so in this one.
     """
-    last = models[-1] if models else None
+    last = next((models[at] for at in range(len(models) - 1, -1, -1) if not _is_seen_twice(models, at)), None)
     if last is None or last.output is not None or last.has_output or last.is_transcript or last.status == "error":
         return False
     if all(not one.by_provider for one in requested):
@@ -202,12 +203,27 @@ def _may_have_searched(models: Sequence[GenAISpan], requested: Iterable[Requeste
 
 def _lacks_hosted(models: Sequence[GenAISpan]) -> bool:
     """Whether an answer may lack calls that the provider ran, and none has it whole, inside or around."""
-    lacking = [model for model in models if model.tracing.extent == "hosted"]
+    lacking = [
+        model
+        for at, model in enumerate(models)
+        if model.tracing.extent == "hosted" and not _is_seen_twice(models, at, whole=True)
+    ]
     if not lacking:
         return False
     whole = [model for model in models if model.tracing.extent != "hosted" and _is_recorded(model)]
     inside, around = {model.parent_span_id for model in whole}, {model.span_id for model in whole}
     return any(model.span_id not in inside and model.parent_span_id not in around for model in lacking)
+
+
+def _is_seen_twice(models: Sequence[GenAISpan], at: int, *, whole: bool = False) -> bool:
+    """Whether a request is that of a client inside one of those just before it, or beside that; if ``whole``, one whose answer
+    lacks nothing."""
+    before = models[max(at - _MAX_INSIDE, 0) : at]
+    return any(is_client_of(models[at], model) and not (whole and _may_lack_hosted(model)) for model in before)
+
+
+def _may_lack_hosted(model: GenAISpan) -> bool:
+    return model.tracing.extent == "hosted" or model.scope == ANTHROPIC_OPENLLMETRY or not _is_recorded(model)
 
 
 def _hides_calls_of_provider(run: RunSpans) -> bool:

@@ -93,10 +93,13 @@ _MIRASCOPE: Final = "mirascope.llm"
 """It tells a model the bare words of what a tool raised, and writes them like a result (2.x)."""
 _PYDANTIC_AI, _OFFERED, _UNAPPROVED = "pydantic-ai", "model_request_parameters", '"kind":"unapproved"'
 """A request that offers a tool which needs an approval (2.6x): a handler may deny it in its own words, and the run goes on."""
+_BETA: Final = "anthropic.beta"
+_BETAS_OF_PROVIDER: Final = ("mcp-client-", "code-execution-")
+"""How the features begin by which Anthropic calls tools itself. Its client tells which ones a request used (2.14)."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
-    _API, _STREAMED, _SPRING_TOOLS, _ITERATION, _LANGCHAIN_AGENT, _OFFERED, _SENTRY_ORIGIN,
+    _API, _STREAMED, _SPRING_TOOLS, _ITERATION, _LANGCHAIN_AGENT, _OFFERED, _SENTRY_ORIGIN, _BETA,
 )  # fmt: skip
 """What is read of a request beside what all spans have."""
 
@@ -201,9 +204,14 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
 
 
 def _may_lack_hosted(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
-    """Whether the record of an answer leaves out what the provider ran, and tools are offered that it runs: Logfire's; and
-    OpenLLMetry's of LangChain without content, where these tools have no names (0.62).
+    """Whether the record of an answer leaves out what the provider ran, and tools are offered that it runs: Logfire's;
+    OpenLLMetry's of LangChain without content, where these tools have no names (0.62), and of Anthropic; and that of
+    Anthropic's client without content.
     """
+    if model.scope.startswith(ANTHROPIC_SDK):
+        return not model.has_output and any(name in str(attributes.get(_BETA)) for name in _BETAS_OF_PROVIDER)
+    if model.scope == _ANTHROPIC_OPENLLMETRY:
+        return _offers_anthropic_tools(attributes)
     if model.scope == _LANGCHAIN and not model.has_output:
         return any(name is None for name in _names_alone(attributes))
     is_older = model.scope == _LOGFIRE_ANTHROPIC and semconv.INPUT_MESSAGES not in attributes
@@ -241,8 +249,13 @@ def _may_hide_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
     if model.output is not None:
         return False
     if model.scope == _ANTHROPIC_OPENLLMETRY:
-        return any(name not in _RUN_BY_CLIENT for name in _names_alone(attributes))
+        return _offers_anthropic_tools(attributes)
     return _ran_functions(model, attributes)
+
+
+def _offers_anthropic_tools(attributes: Mapping[str, Any]) -> bool:
+    """Whether tools that Anthropic runs are offered, of which OpenLLMetry has but the name."""
+    return any(name not in _RUN_BY_CLIENT for name in _names_alone(attributes))
 
 
 def _ran_functions(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:

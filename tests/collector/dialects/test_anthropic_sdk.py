@@ -181,3 +181,87 @@ def own_request(number: int, parent: int, at: float) -> Span:
     return span(
         "anthropic.messages.create", number, parent, at, 4, attributes=attributes, scope=SCOPE, kind=3, status=1
     )
+
+
+OPENINFERENCE, OPENLLMETRY = "openinference.instrumentation.anthropic", "opentelemetry.instrumentation.anthropic"
+MCP_RESULT = {"type": "mcp_tool_result", "tool_use_id": ECHO["id"], "is_error": False, "content": []}
+MCP_ANSWER = [{"type": "mcp_tool_use", "id": ECHO["id"], "name": "echo", "input": {"a": 1}}, MCP_RESULT]
+
+
+def with_beta(sent: Span, *features: str) -> Span:
+    sent.attributes["anthropic.beta"] = list(features)
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        (["message-threads-2026-08-12"], []),
+        (["mcp-client-2025-11-20", "message-threads-2026-08-12"], ["unrecorded_calls"]),
+        (["code-execution-2025-05-22"], ["unrecorded_calls"]),
+    ],
+)
+def test_without_content_the_features_of_a_request_tell_that_anthropic_may_have_called_tools(
+    features: list[str], expected: list[str]
+) -> None:
+    requests = [with_beta(request(2, 1, "tool_use"), *features), with_beta(request(4, 20, "end_turn"), *features)]
+    run = run_of(runner(1), requests[0], call(3, 10, MAIL, has_content=False), requests[1])
+    assert (called(run), doubts(run)) == (["mail"], expected)
+
+
+@pytest.mark.parametrize("parent", [1, 2])
+def test_what_anthropic_called_is_whole_in_the_span_of_openinference_around_or_beside_that_of_the_client(
+    parent: int,
+) -> None:
+    """Beside it, where the answer is a stream."""
+    answer = json.dumps({"content": [*MCP_ANSWER, {"type": "text", "text": "done"}], "stop_reason": "end_turn"})
+    attributes = {
+        "openinference.span.kind": "LLM",
+        "llm.finish_reason": "end_turn",
+        "input.value": '{"messages": [{"role": "user", "content": "hi"}]}',
+        "output.value": answer,
+    }
+    around = span("beta.messages.create", 2, 1, 1, 8, attributes=attributes, scope=OPENINFERENCE, status=1)
+    own = with_beta(request(3, 2, "end_turn", parent=parent), "mcp-client-2025-11-20")
+    run = run_of(span("POST /chat", 1, lasting=100), around, own)
+    assert (called(run), doubts(run)) == (["echo"], [])
+
+
+MCP_TOOL, MAIL_TOOL = {"name": None}, {"name": "mail", "description": "sends", "input_schema": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    ("offered", "features", "expected"),
+    [
+        ([MAIL_TOOL], [], []),
+        ([MAIL_TOOL, MCP_TOOL], [], ["unrecorded_calls"]),
+        ([MAIL_TOOL], ["mcp-client-2025-04-04"], ["unrecorded_calls"]),
+    ],
+)
+def test_openllmetry_leaves_out_what_anthropic_called_beside_calls_that_the_model_asked_for(
+    offered: list[dict[str, Any]], features: list[str], expected: list[str]
+) -> None:
+    """The client goes on without the tools, in a thread that Anthropic keeps (2.14)."""
+
+    def seen(number: int, at: float, reason: str, *parts: Any, given: Any, definitions: Any = None) -> Span:
+        attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.response.id": f"msg_{number + 1}",
+            "gen_ai.response.finish_reasons": [reason],
+            "gen_ai.input.messages": json.dumps(given),
+            "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts, "finish_reason": reason}]),
+        }
+        if definitions is not None:
+            attributes["gen_ai.tool.definitions"] = json.dumps(definitions)
+        return span("anthropic.chat", number, 1, at, 8, attributes=attributes, scope=OPENLLMETRY, kind=3, status=1)
+
+    question = [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]
+    run = run_of(
+        runner(1),
+        seen(2, 1, "tool_call", MAIL, given=question, definitions=offered),
+        with_beta(request(3, 2, "tool_use"), *features),
+        call(4, 10, MAIL, has_content=False),
+        seen(5, 20, "stop", DONE, given=[told(MAIL, "sent")]),
+        with_beta(request(6, 21, "end_turn"), *features),
+    )
+    assert (called(run), doubts(run)) == (["mail"], expected)
