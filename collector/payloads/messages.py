@@ -62,6 +62,8 @@ _TOOL_KEYS: Final = ("tool", "tool_name", "toolName", "function_name")
 _CALL_ID_KEYS: Final = ("call_id", "callId", "id", "toolCallId", "tool_call_id", "toolUseId", "ref")
 CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
 _CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input", "toolInput")
+_STREAMED: Final = "partial_json"
+"""LangChain's messages made of a stream of Anthropic's have the input of a call here, and beside it an empty one."""
 _PROVIDER_ARGUMENTS: Final = ("query", "queries", "code", "commands")
 """What providers and the conventions write of the input of a provider's tools, besides OpenAI's `action` of a search."""
 _ITEM_OF_OPENAI: Final = re.compile(r"(?:ws|fs|ig)_")
@@ -267,6 +269,8 @@ def call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
     call_id = name_of(inner.get(_CALL_ID_KEYS[0])) or name_of(first_value(node, _CALL_ID_KEYS))
     call_id = call_id or name_of(first_value(inner, _CALL_ID_KEYS))
     arguments = first_value(inner, _CALL_ARGUMENT_KEYS)
+    if _STREAMED in inner and arguments in _EMPTY:
+        arguments = inner[_STREAMED]
     refused = refused_tool(arguments)
     if refused is not None:
         return ToolCallPart(call_id, refused, None)

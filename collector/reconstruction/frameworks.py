@@ -71,8 +71,11 @@ GATEWAYS: Final = frozenset({"envoyproxy/ai-gateway"})
 sends no context."""
 HIDE_CALLS_OF_PROVIDER: Final = (AGENT_FRAMEWORK, "weave.openai_agents")
 """Of whose agents it is noted where answers may lack what the provider ran, for which there are no spans."""
-ANTHROPIC_OPENLLMETRY: Final = "opentelemetry.instrumentation.anthropic"
-"""It leaves out of an answer what the provider ran (0.62)."""
+LEAVE_OUT_HOSTED: Final = (
+    "opentelemetry.instrumentation.anthropic", "opentelemetry.instrumentation.langchain",
+    "opentelemetry.instrumentation.genai.langchain",
+)  # fmt: skip
+"""They leave out of an answer what the provider ran (0.62, 1.3b0)."""
 SMOLAGENTS: Final = "openinference.instrumentation.smolagents"
 """Its agents may write code, which calls tools and other agents one after the other."""
 LANGCHAIN_OPENINFERENCE: Final = "openinference.instrumentation.langchain"

@@ -15,7 +15,7 @@ from collector.reconstruction.automatic_calls import may_lack_calls
 from collector.reconstruction.call_history import without_refused
 from collector.reconstruction.calls_without_span import is_client_of
 from collector.reconstruction.drafts import DraftCall, RunSpans
-from collector.reconstruction.frameworks import ANTHROPIC_OPENLLMETRY, HIDE_CALLS_OF_PROVIDER
+from collector.reconstruction.frameworks import HIDE_CALLS_OF_PROVIDER, LEAVE_OUT_HOSTED
 from collector.reconstruction.requested_calls import RequestedCall
 
 _DELEGATIONS: Final = frozenset({
@@ -210,7 +210,7 @@ def _lacks_hosted(models: Sequence[GenAISpan]) -> bool:
     ]
     if not lacking:
         return False
-    whole = [model for model in models if model.tracing.extent != "hosted" and _is_recorded(model)]
+    whole = [model for model in models if not _may_lack_hosted(model)]
     inside, around = {model.parent_span_id for model in whole}, {model.span_id for model in whole}
     return any(model.span_id not in inside and model.parent_span_id not in around for model in lacking)
 
@@ -223,7 +223,7 @@ def _is_seen_twice(models: Sequence[GenAISpan], at: int, *, whole: bool = False)
 
 
 def _may_lack_hosted(model: GenAISpan) -> bool:
-    return model.tracing.extent == "hosted" or model.scope == ANTHROPIC_OPENLLMETRY or not _is_recorded(model)
+    return model.tracing.extent == "hosted" or model.scope in LEAVE_OUT_HOSTED or not _is_recorded(model)
 
 
 def _hides_calls_of_provider(run: RunSpans) -> bool:

@@ -43,7 +43,9 @@ _GIVEN: Final = '"function_call"'
 """In an input that holds earlier calls; the user's words after them have no role in its history."""
 _BEGINNING: Final = 64
 """How much of its history tells where it begins anew: a stream has it once for each turn, one after the other."""
-_ANTHROPIC: Final = ("openinference.instrumentation.anthropic", "@arizeai/openinference-instrumentation-anthropic")
+_ANTHROPIC: Final = (
+    "openinference.instrumentation.anthropic", "@arizeai/openinference-instrumentation-anthropic", LANGCHAIN,
+)  # fmt: skip
 _BY_PROVIDER: Final = re.compile(r'"type": ?"(?:(?:server|mcp)_tool_use|\w{1,40}_tool_result)"')
 """In their answers with what the provider ran; attributes hold such calls like those that the model asked for."""
 _HOSTED: Final = re.compile(r'"type": "(?:\w{1,40}_tool_call"|tool_call", "id": "srvtoolu_)')

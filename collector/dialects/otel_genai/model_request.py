@@ -205,14 +205,16 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
 
 def _may_lack_hosted(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
     """Whether the record of an answer leaves out what the provider ran, and tools are offered that it runs: Logfire's;
-    OpenLLMetry's of LangChain without content, where these tools have no names (0.62), and of Anthropic; and that of
-    Anthropic's client without content.
+    OpenLLMetry's of Anthropic, and of LangChain, which has at most their names (0.62), and none without content; and that
+    of Anthropic's client without content.
     """
     if model.scope.startswith(ANTHROPIC_SDK):
         return not model.has_output and any(name in str(attributes.get(_BETA)) for name in _BETAS_OF_PROVIDER)
     if model.scope == _ANTHROPIC_OPENLLMETRY:
-        return _offers_anthropic_tools(attributes)
-    if model.scope == _LANGCHAIN and not model.has_output:
+        return _offers_hosted_by_name(attributes)
+    if model.scope == _LANGCHAIN:
+        if model.has_output:
+            return _offers_hosted_by_name(attributes)
         return any(name is None for name in _names_alone(attributes))
     is_older = model.scope == _LOGFIRE_ANTHROPIC and semconv.INPUT_MESSAGES not in attributes
     return (model.scope == _LOGFIRE_OPENAI or is_older) and offers_hosted(attributes.get(semconv.TOOL_DEFINITIONS))
@@ -249,12 +251,12 @@ def _may_hide_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
     if model.output is not None:
         return False
     if model.scope == _ANTHROPIC_OPENLLMETRY:
-        return _offers_anthropic_tools(attributes)
+        return _offers_hosted_by_name(attributes)
     return _ran_functions(model, attributes)
 
 
-def _offers_anthropic_tools(attributes: Mapping[str, Any]) -> bool:
-    """Whether tools that Anthropic runs are offered, of which OpenLLMetry has but the name."""
+def _offers_hosted_by_name(attributes: Mapping[str, Any]) -> bool:
+    """Whether tools that Anthropic, or another provider, runs are offered, of which OpenLLMetry has but the name."""
     return any(name not in _RUN_BY_CLIENT for name in _names_alone(attributes))
 
 

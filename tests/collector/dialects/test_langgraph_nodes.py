@@ -392,3 +392,33 @@ def test_without_content_a_tool_of_no_name_is_one_that_the_provider_runs(offered
         span("ChatOpenAI.chat", 4, 1, 40, attributes=asks, scope=scope),
     )
     assert (called(run), doubts(run)) == (["get"], expected)
+
+
+MAIL = '{"name": "mail", "description": "Sends.", "parameters": {}}'
+
+
+@pytest.mark.parametrize(
+    ("offered", "expected"),
+    [
+        (MAIL, []),
+        ('{"name": null}', ["unrecorded_calls"]),
+        ('{"name": "web_search"}', ["unrecorded_calls"]),
+        ('{"name": "bash"}', []),
+    ],
+)
+def test_openllmetry_leaves_out_of_an_answer_what_the_provider_ran(offered: str, expected: list[str]) -> None:
+    """0.62: a tool of OpenAI's or Anthropic's has its name at most. The application runs some of these."""
+    asks = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.tool.definitions": f"[{MAIL}, {offered}]",
+        "gen_ai.input.messages": '[{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]',
+        "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "done"}]}]',
+        "traceloop.association.properties.lc_agent_name": "shop",
+    }
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop"}
+    scope = "opentelemetry.instrumentation.langchain"
+    run = run_of(
+        span("invoke_agent shop", 1, lasting=90, attributes=agent, scope=scope),
+        span("ChatAnthropic.chat", 2, 1, 5, attributes=asks, scope=scope),
+    )
+    assert (called(run), doubts(run)) == ([], expected)

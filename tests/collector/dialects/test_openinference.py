@@ -770,6 +770,29 @@ def test_what_anthropics_provider_ran_is_in_the_answer_as_it_came(content: objec
     assert doubts(run) == []
 
 
+def test_what_anthropics_provider_ran_is_in_the_answer_as_langchain_has_it() -> None:
+    """Its attributes lack such a call (openinference-instrumentation-langchain 0.1.80)."""
+    pay = {"id": "toolu_1", "name": "pay", "args": {"amount": 4}, "type": "tool_call"}
+    asks = {"type": "tool_use", "id": "toolu_1", "name": "pay", "input": {}, "partial_json": '{"amount": 4}'}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": FOUND}
+    kwargs = {"content": [SEARCHED, found, asks], "type": "ai", "tool_calls": [pay], "invalid_tool_calls": []}
+    answer = {"generations": [[{"text": "", "message": {"lc": 1, "type": "constructor", "kwargs": kwargs}}]]}
+    key = "llm.output_messages.0.message.tool_calls.0.tool_call."
+    flat = {
+        "output.value": json.dumps(answer),
+        f"{key}id": "toolu_1",
+        f"{key}function.name": "pay",
+        f"{key}function.arguments": '{"amount": 4}',
+    }
+    scope = "openinference.instrumentation.langchain"
+    asked = oi("LLM", "ChatAnthropic", 2, 1, lasting=10, attributes=flat, scope=scope)
+    run = run_of(agent_span(), asked, tool_span("pay", {"amount": 4}, 3, at=20, status=1))
+
+    found_calls = [(call.name, call.arguments, call.executed) for call in run.trajectory.calls]
+    assert found_calls == [("web_search", {"query": "q"}, True), ("pay", {"amount": 4}, True)]
+    assert doubts(run) == []
+
+
 @pytest.mark.parametrize(
     ("scope", "answer", "reason", "expected"),
     [

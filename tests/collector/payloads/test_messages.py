@@ -71,6 +71,18 @@ def test_the_input_of_a_providers_tool_is_in_its_details() -> None:
     assert (call.arguments, call.by_provider) == ({"code": "print(1)"}, True)
 
 
+def test_the_input_of_a_streamed_call_is_beside_an_empty_one() -> None:
+    """LangChain, of Anthropic's streams (langchain-anthropic 1.7)."""
+    call = {
+        "id": "srvtoolu_1",
+        "input": {},
+        "name": "web_search",
+        "type": "server_tool_use",
+        "partial_json": '{"q": 1}',
+    }
+    assert tool_call_parts([call])[0].arguments == '{"q": 1}'
+
+
 def test_details_of_a_providers_tool_may_say_nothing_of_its_input() -> None:
     part = {
         "type": "server_tool_call",
