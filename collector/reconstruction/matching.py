@@ -203,8 +203,13 @@ def _was_asked_before(request: RequestedCall, call: DraftCall) -> bool:
 
 def _are_two(call: DraftCall, request: RequestedCall) -> bool:
     """Whether a call that messages tell of is another than the request: they have ids of one provider. So is one that had
-    been made before this one began, or one that a loop made before or after it.
+    been made before this one began, or one that a loop made before or after it; or inside the request that left this one.
     """
+    if (
+        request.model.tracing.extent == "left"
+        and request.model.start_ns <= call.start_ns <= call.end_ns <= request.model.end_ns
+    ):
+        return True
     if request.made_before is not None and _was_made_before(request.made_before, call):
         return True
     if request.model.tracing.extent == "loop" and _was_made_outside(request.model, call):

@@ -353,6 +353,8 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     # Spring AI's, of a model without a client: calls and further requests are beside it, and what it was told is unknown.
     # DSPy's, seen by its client alone: those that follow tell.
     is_known_part = model.tracing.extent in ("nested", "step")
+    if model.finish == "other":
+        requested = [one for one in requested if one.provided is None]  # its provider ran the others, and it went on
     if not requested and not is_known_part and (model.has_output or model.scope not in GATEWAYS):
         return False
     # It may be all there is: a program asks a model once which tool to use. A loop without a span around it begins so, too.

@@ -17,7 +17,7 @@ from collector.payloads.history import calls_in_history
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.offered_tools import offers_hosted
 from collector.payloads.run_steps import START, STATUS, run_steps
-from collector.payloads.values import first_value, name_of, parse_any, parse_json
+from collector.payloads.values import MAX_TEXT, first_value, name_of, parse_any, parse_json
 
 _CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
 """Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
@@ -96,6 +96,8 @@ _PYDANTIC_AI, _OFFERED, _UNAPPROVED = "pydantic-ai", "model_request_parameters",
 _BETA: Final = "anthropic.beta"
 _BETAS_OF_PROVIDER: Final = ("mcp-client-", "code-execution-")
 """How the features begin by which Anthropic calls tools itself. Its client tells which ones a request used (2.14)."""
+_ASKED_SERVER: Final = re.compile(r'"name":"mcp_server:[^"]{0,256}","builtin":true\}')
+"""Pydantic AI without content: a server of MCP that the provider asked, perhaps only which tools it has."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 ATTRIBUTES: Final = (
     semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
@@ -123,10 +125,8 @@ def read_model(span: Span) -> GenAISpan:
         genai_span.note(extent="nested")
         if _RETURNED in str(attributes.get(semconv.FINISH_REASONS[0])):
             genai_span.finish = "tool_calls"
-    if span.scope.name == _GOOGLE_OFFICIAL and _is_joined(output, attributes):
-        genai_span.output = None
-    if span.scope.name in _OF_GOOGLE and not genai_span.has_output:
-        genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
+    if span.scope.name in _OF_GOOGLE:
+        _read_google(genai_span, output, attributes)
     if _asks_for_none(genai_span, output, attributes):
         genai_span.output, genai_span.finish = None, "other"
     if _may_hide_calls(genai_span, output, attributes):
@@ -146,6 +146,20 @@ def read_model(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     _note_answered(genai_span, attributes)
     return genai_span
+
+
+def _read_google(genai_span: GenAISpan, output: object, attributes: Mapping[str, Any]) -> None:
+    """Correct what was read of an answer of Google's client, which may have called functions inside the span."""
+    if genai_span.scope == _GOOGLE_OFFICIAL and genai_span.output is not None:
+        reasons = first_value(attributes, semconv.FINISH_REASONS)
+        is_joined = isinstance(reasons, (list, tuple)) and len(reasons) > 1
+        ends_with_call = _ends_with_call(output)
+        if is_joined and ends_with_call is False:
+            genai_span.output = None  # several answers, each of which ended for a reason
+        elif not is_joined and ends_with_call:
+            genai_span.note(extent="left")
+    if not genai_span.has_output:
+        genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
 
 
 def _note_answered(model: GenAISpan, attributes: Mapping[str, Any]) -> None:
@@ -206,8 +220,10 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
 def _may_lack_hosted(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
     """Whether the record of an answer leaves out what the provider ran, and tools are offered that it runs: Logfire's;
     OpenLLMetry's of Anthropic, and of LangChain, which has at most their names (0.62), and none without content; and that
-    of Anthropic's client without content.
+    of Anthropic's client, and Pydantic AI's of MCP, without content.
     """
+    if model.scope == _PYDANTIC_AI:
+        return _ASKED_SERVER.search(str(attributes.get(semconv.OUTPUT_MESSAGES)), 0, MAX_TEXT) is not None
     if model.scope.startswith(ANTHROPIC_SDK):
         return not model.has_output and any(name in str(attributes.get(_BETA)) for name in _BETAS_OF_PROVIDER)
     if model.scope == _ANTHROPIC_OPENLLMETRY:
@@ -229,15 +245,12 @@ def _note_lost_calls(model: GenAISpan) -> None:
     model.has_output = model.output is not None
 
 
-def _is_joined(output: object, attributes: Mapping[str, Any]) -> bool:
-    """Whether one message was made of several answers, each of which ended for a reason, and the last without a call."""
-    reasons = first_value(attributes, semconv.FINISH_REASONS)
-    if not isinstance(reasons, (list, tuple)) or len(reasons) < 2:
-        return False
+def _ends_with_call(output: object) -> bool | None:
+    """Whether the last part of the only message of an answer is a call; None if there is no such part."""
     messages = parse_any(output)
     only = messages[0] if isinstance(messages, list) and len(messages) == 1 else None
     parts = only.get("parts") if isinstance(only, dict) else None
-    return isinstance(parts, list) and bool(parts) and not tool_call_parts(parts[-1:])
+    return bool(tool_call_parts(parts[-1:])) if isinstance(parts, list) and parts else None
 
 
 def _may_hide_calls(model: GenAISpan, output: object, attributes: Mapping[str, Any]) -> bool:

@@ -1070,6 +1070,36 @@ def test_a_stream_of_automatic_calling_joins_answers_that_followed_one_another(
     assert ([call.step for call in run.trajectory.calls], called(run), doubts(run)) == (expected, ["get", "pay"], [])
 
 
+def test_what_automatic_calling_left_is_none_of_the_calls_inside() -> None:
+    """With `maximum_remote_calls` google-genai (3.6) returns the last answer as it is: nobody may have called the function."""
+    scope = "opentelemetry.instrumentation.google_genai"
+    part = {"type": "tool_call", "id": "get_0", "name": "get", "arguments": {"order": 8}}
+    told = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [part], "finish_reason": "stop"}])}
+    run = run_of(
+        model_span((), 1, 0, lasting=90, scope=scope, attributes={"gen_ai.response.finish_reasons": ["stop"], **told}),
+        tool_span("get", {"order": 7}, 2, 1, at=20, lasting=5, scope=scope),
+    )
+    assert [call.arguments for call in run.trajectory.calls] == [{"order": 7}, {"order": 8}]
+    assert (called(run), doubts(run)) == (["get", "(get)"], ["uncertain_execution", "unobserved_results"])
+
+
+@pytest.mark.parametrize(("role", "expected"), [("provider", []), ("application", ["other_traces"])])
+def test_a_trace_of_one_request_whose_tools_the_provider_ran_may_be_all_there_is(
+    role: str, expected: list[str]
+) -> None:
+    call = {"type": "server_tool_call", "id": "t1", "name": "search", "server_tool_call": {"query": "x"}}
+    answer = {"type": "server_tool_call_response", "id": "t1", "server_tool_call_response": {"type": "search", "r": 1}}
+    parts: list[Any] = [call, answer, {"type": "text", "content": "found"}]
+    if role == "application":
+        parts.append({"type": "tool_call", "id": "c1", "name": "pay", "arguments": {}})
+    told = {
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts, "finish_reason": "stop"}]),
+        "gen_ai.response.finish_reasons": ["stop"],
+    }
+    run = run_of(model_span((), 1, 0, lasting=90, scope="opentelemetry.instrumentation.google_genai", attributes=told))
+    assert [doubt for doubt in doubts(run) if doubt == "other_traces"] == expected
+
+
 def streamed(*calls: str, number: int, at: float, told: Sequence[Any] = ()) -> Span:
     """A streamed request of Anthropic's client under OpenLLMetry for JavaScript: of its calls the arguments are lost."""
     parts = [{"type": "tool_call", "id": call, "name": "pay", "arguments": {}} for call in calls]
