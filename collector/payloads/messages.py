@@ -64,6 +64,10 @@ CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
 _CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input", "toolInput")
 _STREAMED: Final = "partial_json"
 """LangChain's messages made of a stream of Anthropic's have the input of a call here, and beside it an empty one."""
+_MCP_SERVER: Final = "mcp_server:"
+"""Pydantic AI: its call names a server that the provider asked, and has the tool and its arguments in its own. The provider
+may have asked only which tools there are."""
+_LISTING: Final = "list_tools"
 _PROVIDER_ARGUMENTS: Final = ("query", "queries", "code", "commands")
 """What providers and the conventions write of the input of a provider's tools, besides OpenAI's `action` of a search."""
 _ITEM_OF_OPENAI: Final = re.compile(r"(?:ws|fs|ig)_")
@@ -154,7 +158,7 @@ def _names_calls(output: object) -> bool:
 def _is_part_of_a_call(node: Mapping[Any, Any]) -> bool:
     """Whether a part of a message is a call by its type, or has a type that is not known and names a tool."""
     kind = name_of(node.get("type"))
-    if kind is None or is_result(node):
+    if kind is None or is_result(node) or _is_listing(node):
         return False
     return kind in CALL_TYPES or any(name_of(node.get(key)) for key in _TOOL_KEYS)
 
@@ -279,7 +283,25 @@ def call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
         arguments = None
     elif by_provider and arguments is None:
         arguments = arguments_of_provider(inner)
-    return ToolCallPart(call_id, name, arguments, by_provider)
+    call = ToolCallPart(call_id, name, arguments, by_provider)
+    return _call_of_server(call) if by_provider and name.startswith(_MCP_SERVER) else call
+
+
+def _call_of_server(call: ToolCallPart) -> ToolCallPart | None:
+    """Returns the call that a provider's of a server of MCP is; None if it asks for the tools, or nothing tells for what."""
+    given = parse_any(call.arguments)
+    tool = name_of(given.get("tool_name")) if isinstance(given, Mapping) else None
+    if tool is None or not isinstance(given, Mapping):
+        return None
+    return ToolCallPart(call.id, tool, given.get("tool_args"), by_provider=True)
+
+
+def _is_listing(node: Mapping[Any, Any]) -> bool:
+    """Whether a part of a message is such a call that asks for the tools."""
+    if not (name_of(node.get("name")) or "").startswith(_MCP_SERVER):
+        return False
+    given = parse_any(node.get("arguments"))
+    return isinstance(given, Mapping) and given.get("action") == _LISTING
 
 
 def arguments_of_provider(call: Mapping[Any, Any]) -> object:

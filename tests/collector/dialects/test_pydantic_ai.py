@@ -449,3 +449,31 @@ def test_a_limit_of_calls_ends_a_run_in_place_of_those_asked_for_last() -> None:
         model_span([("c2", "get", {}), ("c3", "get", {})], 4, 1, at=40, scope=SCOPE),
     )
     assert (called(run), doubts(run)) == (["get", "(get)", "(get)"], [])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"action": "call_tool", "tool_name": "lookup", "tool_args": {"q": 1}}, (["lookup"], {"q": 1}, [])),
+        ({"action": "list_tools"}, ([], None, [])),
+        (None, ([], None, ["unrecorded_calls"])),
+    ],
+)
+def test_a_server_that_the_provider_asked_names_its_tool_in_the_arguments(given: Any, expected: Any) -> None:
+    """2.68. Without content nothing tells whether it was asked for more than the names of its tools."""
+    part: dict[str, Any] = {"type": "tool_call", "id": "mcp_1", "name": "mcp_server:s", "builtin": True}
+    told = {**part, "type": "tool_call_response"}
+    parts = [part | {"arguments": given}, told | {"result": {"error": None, "output": "ok"}}] if given else [part, told]
+    message = {"role": "assistant", "parts": [*parts, {"type": "text"}], "finish_reason": "stop"}
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": '[{"role":"user","parts":[{"type":"text"}]}]',
+        "gen_ai.output.messages": json.dumps([message], separators=(",", ":")),
+        "gen_ai.response.finish_reasons": ["stop"],
+    }
+    run = run_of(
+        pai("invoke_agent trip", 1, lasting=90, attributes={"agent_name": "trip"}),
+        pai("chat gpt", 2, 1, 5, attributes=attributes),
+    )
+    calls = run.trajectory.calls
+    assert (called(run), calls[0].arguments if calls else None, doubts(run)) == expected
