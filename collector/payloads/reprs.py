@@ -26,6 +26,7 @@ _OBJECTS: Final = (
     "ChatCompletion(",
     "ChatCompletionMessage(",
     "ChatCompletionMessageToolCall(",
+    "McpCall(",
 )
 """How the repr of a message begins."""
 # A member of an enumeration, or an object without a repr of its own, outside of strings: these are matched first, and kept.

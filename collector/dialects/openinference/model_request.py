@@ -60,6 +60,10 @@ _CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")
 _DSPY: Final = "openinference.instrumentation.dspy"
 _CALLS_IN_FIELD: Final = re.compile(r"\[\[ ## \w{1,100} ## \]\]\n(\{\"tool_calls\": \[\{[^\n]*\})(?:\n|\Z)")
 """DSPy: a field of an answer whose type is `ToolCalls` (3.x)."""
+_LITELLM: Final = "openinference.instrumentation.litellm"
+_HOSTED_OF_LITELLM: Final = re.compile(r'"\\"McpCall\(|"name": "(?:web_search|file_search)_call"')
+"""In outputs of the Responses API (0.1.51): a call of MCP is the repr of an object, and a search is named after its type."""
+_SEARCHES: Final = ("web_search_call", "file_search_call")
 _CALLS_OF_CLIENT: Final = re.compile(r'"tool_calls": \[(?:\{|"ChatCompletionMessageToolCall\()')
 """DSPy (3.4), where calls are functions to its client: all that is recorded of them, in reprs for chat completions."""
 _GOOGLE: Final = "openinference.instrumentation.google_genai"
@@ -213,6 +217,8 @@ def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) 
         return output
     if type(output) is str and _RUN_BY_OPENAI.search(output) and _RESPONSE.search(output) and len(output) <= MAX_TEXT:
         return output
+    if scope == _LITELLM and type(output) is str and _HOSTED_OF_LITELLM.search(output, 0, MAX_TEXT) is not None:
+        return _answer_of_litellm(output)
     calls = flattened_calls(attributes)
     if calls is not None and scope in _WITHOUT_EMPTY and output:
         for call in calls:
@@ -222,6 +228,24 @@ def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) 
     if type(output) is str and may_hold_provided(output):
         return [*provided_calls(output), *(calls or ())] or None
     return calls
+
+
+def _answer_of_litellm(output: str) -> list[dict[str, Any]] | None:
+    """Returns the messages of an answer with calls that the provider ran as OpenAI writes them."""
+    messages = parse_any(output)
+    answer: list[dict[str, Any]] = []
+    for message in messages if isinstance(messages, list) else ():
+        if not isinstance(message, dict):
+            continue
+        content, calls = message.get("content"), message.get("tool_calls")
+        call = calls[0] if isinstance(calls, list) and len(calls) == 1 and isinstance(calls[0], dict) else {}
+        function = call.get("function")
+        kind = name_of(function.get("name")) if isinstance(function, dict) else None
+        if kind in _SEARCHES:
+            answer.append({"type": kind, "id": call.get("id"), "status": "completed"})
+        else:
+            answer.append(message if type(content) is not str else message | {"content": parse_any(content)})
+    return answer or None
 
 
 def _invalid_calls(output: str, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -770,6 +770,27 @@ def test_what_anthropics_provider_ran_is_in_the_answer_as_it_came(content: objec
     assert doubts(run) == []
 
 
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (
+            {"content": json.dumps("McpCall(id='m1', arguments='{\"q\":1}', name='get', type='mcp_call', error=None, "
+                                   "output='ok', status='completed')")},
+            ("get", {"q": 1}),
+        ),
+        ({"tool_calls": [{"id": "ws_1", "function": {"name": "web_search_call"}}]}, ("web_search", None)),
+    ],
+)  # fmt: skip
+def test_what_openai_ran_is_a_repr_or_has_no_arguments_under_litellm(message: Any, expected: Any) -> None:
+    """openinference-instrumentation-litellm 0.1.51, of the Responses API."""
+    answer = [{"role": "assistant", **message}, {"role": "assistant", "contents": [{"text": "done", "type": "text"}]}]
+    flat = {"output.value": json.dumps(answer), "input.value": '[{"role": "user", "content": "hi"}]'}
+    asked = oi("LLM", "responses", 2, 1, attributes=flat, scope="openinference.instrumentation.litellm")
+    run = run_of(oi("CHAIN", "handle", 1, lasting=90), asked)
+    (call,) = run.trajectory.calls
+    assert ((call.name, call.arguments), call.executed, call.status, doubts(run)) == (expected, True, "ok", [])
+
+
 def test_what_anthropics_provider_ran_is_in_the_answer_as_langchain_has_it() -> None:
     """Its attributes lack such a call (openinference-instrumentation-langchain 0.1.80)."""
     pay = {"id": "toolu_1", "name": "pay", "args": {"amount": 4}, "type": "tool_call"}
