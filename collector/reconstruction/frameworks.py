@@ -57,7 +57,9 @@ LANGCHAIN: Final = (
     "opentelemetry.instrumentation.langchain", "langsmith",
 )  # fmt: skip
 """Its own agents, which the dialects know by middleware that may answer, ask a model before they call anything."""
-BEGIN_WITH_ASKED_CALLS: Final = (OPENLIT_GRAPHS,)
+LANGCHAIN_OFFICIAL: Final = "opentelemetry.instrumentation.genai.langchain"
+"""It writes what the model said last as the output of a graph (1.3b0), also where a tool ended it."""
+BEGIN_WITH_ASKED_CALLS: Final = (OPENLIT_GRAPHS, LANGCHAIN_OFFICIAL)
 """Graphs, which may begin with a call of their own. One that has an id was asked for: elsewhere, if no request precedes it."""
 OPENLIT_AGENTS: Final = "openlit.instrumentation.openai_agents"
 """Its span of a run has no name. Only those of turns are around calls, unless a human approved these."""

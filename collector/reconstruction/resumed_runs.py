@@ -28,6 +28,7 @@ from collector.reconstruction.frameworks import (
     GENKIT,
     GOOGLE_ADK,
     LANGCHAIN,
+    LANGCHAIN_OFFICIAL,
     OPENAI_AGENTS,
     OPENLIT_AGENTS,
     PYDANTIC_AI,
@@ -289,6 +290,10 @@ def _remembers_waiting(run: RunSpans) -> bool:
     return any(model.is_pending and model.is_transcript for model in run.models)
 
 
+def _is_made(one: RequestedCall) -> bool:
+    return one.execution is not None
+
+
 def _may_be_awaited(one: RequestedCall) -> bool:
     """Whether a human, or the application, may run a call later: neither it, nor the provider, nor the framework, which answers
     a call that no tool takes, has done so."""
@@ -333,6 +338,12 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     last: they wait for a human.
     """
     anchor = run.anchor
+    if (
+        anchor is not None
+        and anchor.scope == LANGCHAIN_OFFICIAL
+        and all(one.execution for one in _asked_last(run, requested))
+    ):
+        return False
     if anchor is not None and (says_that_it_waits(run) or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
         return not goes_on_here(run, known)
     if anchor is not None and anchor.scope == AGENT_FRAMEWORK and anchor.status != "error" and _asked_unseen(run):

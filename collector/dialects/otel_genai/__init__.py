@@ -14,7 +14,7 @@ from typing import Final
 
 from collector.dialects.otel_genai import aws, cloudflare, crewai, microsoft, model_request, quarkus, tool_call, weave
 from collector.dialects.otel_genai.log_events import read_log
-from collector.dialects.otel_genai.model_request import read_model, read_steps
+from collector.dialects.otel_genai.model_request import ends_with_call, read_model, read_steps
 from collector.dialects.otel_genai.span_events import event_value
 from collector.dialects.otel_genai.tool_call import read_tool
 from collector.model import semconv
@@ -35,8 +35,9 @@ _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _NODE: Final = "metadata.langgraph_node"
 """The node in which a span began. langchain-azure-ai 1.2 (`enable_auto_tracing`) has every node of a graph as an agent."""
 _AGENT_FRAMEWORK: Final = "agent_framework"
+_LANGCHAIN: Final = "opentelemetry.instrumentation.genai.langchain"
 _HOOKED: Final = (
-    "opentelemetry.instrumentation.genai.langchain", "semantic_kernel.utils.telemetry.agent_diagnostics.decorators",
+    _LANGCHAIN, "semantic_kernel.utils.telemetry.agent_diagnostics.decorators",
     _AGENT_FRAMEWORK,
 )  # fmt: skip
 """Scopes of agents whose middleware or filters may answer in place of a tool, which leaves no span then."""
@@ -134,6 +135,7 @@ def _read_agent(span: Span) -> GenAISpan:
         quarkus.read_service(genai_span, span)
     if genai_span.scope in _HOOKED:
         genai_span.note(outcome="hooked")
+        _note_open_calls(genai_span, span)
     if genai_span.error_type in _BEYOND_LIMIT:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
@@ -187,8 +189,19 @@ def _read_loop(span: Span) -> GenAISpan:
     return _read_context(span, AGENT)
 
 
+def _note_open_calls(genai_span: GenAISpan, span: Span) -> None:
+    """Note that a graph of LangChain's ended with a request for calls, which it does to wait for a human (1.3b0). To go on it
+    needs a thread, which is its conversation; without one that is most likely the form of its output.
+    """
+    if genai_span.scope != _LANGCHAIN or genai_span.conversation_id is None:
+        return
+    if ends_with_call(span.attributes.get(semconv.OUTPUT_MESSAGES)):
+        genai_span.note(outcome="open")
+
+
 def _read_workflow(span: Span) -> GenAISpan:
     workflow = _read_context(span, OTHER)
+    _note_open_calls(workflow, span)
     name = workflow.attributes.get(semconv.AGENT_NAME)
     if name is not None and semconv.WORKFLOW_NAME not in workflow.attributes:
         workflow.attributes = {**workflow.attributes, semconv.WORKFLOW_NAME: name}

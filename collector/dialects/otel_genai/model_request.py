@@ -153,10 +153,10 @@ def _read_google(genai_span: GenAISpan, output: object, attributes: Mapping[str,
     if genai_span.scope == _GOOGLE_OFFICIAL and genai_span.output is not None:
         reasons = first_value(attributes, semconv.FINISH_REASONS)
         is_joined = isinstance(reasons, (list, tuple)) and len(reasons) > 1
-        ends_with_call = _ends_with_call(output)
-        if is_joined and ends_with_call is False:
+        ends = ends_with_call(output)
+        if is_joined and ends is False:
             genai_span.output = None  # several answers, each of which ended for a reason
-        elif not is_joined and ends_with_call:
+        elif not is_joined and ends:
             genai_span.note(extent="left")
     if not genai_span.has_output:
         genai_span.finish = ""  # Gemini gives the same reason whether it asks for functions or not
@@ -245,8 +245,8 @@ def _note_lost_calls(model: GenAISpan) -> None:
     model.has_output = model.output is not None
 
 
-def _ends_with_call(output: object) -> bool | None:
-    """Whether the last part of the only message of an answer is a call; None if there is no such part."""
+def ends_with_call(output: object) -> bool | None:
+    """Returns whether the last part of the only message of an answer is a call; None if there is no such part."""
     messages = parse_any(output)
     only = messages[0] if isinstance(messages, list) and len(messages) == 1 else None
     parts = only.get("parts") if isinstance(only, dict) else None

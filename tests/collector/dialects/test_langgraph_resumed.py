@@ -234,3 +234,64 @@ def test_an_agent_inside_goes_on_with_a_call_if_the_one_around_it_goes_on(tracer
     )
     assert (called(inner), doubts(inner)) == (["book"], ["other_traces"])
     assert "other_traces" in doubts(outer)
+
+
+OFFICIAL = "opentelemetry.instrumentation.genai.langchain"
+PAY: Any = {"arguments": {"n": 1}, "name": "pay", "id": "c2", "type": "tool_call"}
+
+
+def graph_of_deep_agents(answer: Any, *, thread: str | None) -> Span:
+    """The root of an agent of deepagents 0.7: its name is in no metadata, so that it is taken for a workflow (1.3b0)."""
+    message = {"role": "assistant", "parts": [answer], "finish_reason": "", "name": "deep"}
+    attributes = {
+        "gen_ai.operation.name": "invoke_workflow",
+        "gen_ai.workflow.name": "deep",
+        "gen_ai.output.messages": json.dumps([message], separators=(",", ":")),
+        **({"gen_ai.conversation.id": thread} if thread else {}),
+    }
+    return span("invoke_workflow deep", 1, lasting=90, attributes=attributes, scope=OFFICIAL)
+
+
+def official(*parts: Any, number: int, at: float) -> Span:
+    message = {"role": "assistant", "parts": parts, "finish_reason": "tool_calls" if parts else "stop"}
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.response.finish_reasons": [message["finish_reason"]],
+        "gen_ai.input.messages": '[{"role":"user","parts":[{"content":"hi","type":"text"}]}]',
+        "gen_ai.output.messages": json.dumps([message], separators=(",", ":")),
+    }
+    return span("chat m", number, 1, at, attributes=attributes, scope=OFFICIAL, kind=3)
+
+
+def made_by_deep_agents(number: int, at: float) -> Span:
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "pay",
+        "gen_ai.tool.call.id": "c2",
+        "gen_ai.tool.call.arguments": '{"n":1}',
+        "gen_ai.tool.call.result": "paid",
+    }
+    return span("execute_tool pay", number, 1, at, attributes=attributes, scope=OFFICIAL)
+
+
+@pytest.mark.parametrize(
+    ("thread", "is_made", "expected"),
+    [
+        ("t1", False, (["(pay)"], ["other_traces"])),
+        ("t1", True, (["pay"], [])),  # by a tool that returns directly
+        (None, False, (["pay"], ["unobserved_results"])),  # without a thread it cannot go on
+    ],
+)
+def test_a_graph_in_a_thread_that_ends_with_a_request_for_calls_waits(
+    thread: str | None, is_made: bool, expected: Any
+) -> None:
+    made = [made_by_deep_agents(3, 30)] * is_made
+    run = run_of(graph_of_deep_agents(PAY, thread=thread), official(PAY, number=2, at=5), *made)
+    assert (called(run), doubts(run)) == expected
+
+
+def test_a_graph_that_begins_with_an_asked_call_goes_on() -> None:
+    done = {"type": "text", "content": "done"}
+    told = official(number=3, at=30)
+    run = run_of(graph_of_deep_agents(done, thread="t1"), made_by_deep_agents(2, 5), told)
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
