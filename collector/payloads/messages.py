@@ -48,9 +48,11 @@ _HOSTED_CALL_TYPES: Final = frozenset({
 _PROVIDER_CALL_TYPES: Final = (
     _ANSWERED_CALL_TYPES | _HOSTED_CALL_TYPES | {"server_tool_call", "server_tool_use", "mcp_tool_use"}
 )
+_BUILT_IN_CALL_TYPES: Final = frozenset({"shell_call", "local_shell_call", "apply_patch_call"})
+"""Calls of OpenAI's own tools that the application runs, or the provider: another item has what came of the call."""
 _PROVIDER_KEYS: Final = ("providerExecuted", "builtin")
 """With these Vercel's AI SDK and Pydantic AI mark a call that the provider runs."""
-CALL_TYPES: Final = _PROVIDER_CALL_TYPES | {
+CALL_TYPES: Final = _PROVIDER_CALL_TYPES | _BUILT_IN_CALL_TYPES | {
     "tool_call", "tool-call", "toolCall", "tool_use", "toolUse", "function_call", "invalid_tool_call",
 }  # fmt: skip
 CALL_LISTS: Final = frozenset({"tool_calls", "toolCalls", "invalid_tool_calls"})
@@ -75,6 +77,7 @@ _ITEM_OF_OPENAI: Final = re.compile(r"(?:ws|fs|ig)_")
 _EMPTY: Final[tuple[object, ...]] = ("{}", {})
 _RESULT_ENDINGS: Final = (
     "tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output", "function_call_result",
+    "shell_call_output", "apply_patch_call_output",
 )  # fmt: skip
 """Providers put the name of a tool of their own before it (`web_fetch_tool_result`)."""
 _TOOL_MESSAGE: Final = "tool"
@@ -281,7 +284,7 @@ def call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
     by_provider = _is_by_provider(node)
     if are_stand_ins(arguments, call_id):
         arguments = None
-    elif by_provider and arguments is None:
+    elif arguments is None and (by_provider or node.get("type") in _BUILT_IN_CALL_TYPES):
         arguments = arguments_of_provider(inner)
     call = ToolCallPart(call_id, name, arguments, by_provider)
     return _call_of_server(call) if by_provider and name.startswith(_MCP_SERVER) else call
@@ -306,7 +309,12 @@ def _is_listing(node: Mapping[Any, Any]) -> bool:
 
 def arguments_of_provider(call: Mapping[Any, Any]) -> object:
     """Returns the arguments of a call of a provider's tool, which are beside what else is told of it, if there are any."""
-    return call.get("action") or {key: call[key] for key in _PROVIDER_ARGUMENTS if key in call} or None
+    return (
+        call.get("action")
+        or call.get("operation")
+        or {key: call[key] for key in _PROVIDER_ARGUMENTS if key in call}
+        or None
+    )
 
 
 def are_stand_ins(arguments: object, call_id: str | None) -> bool:
@@ -323,7 +331,7 @@ def _name_in_type(node: Mapping[Any, Any]) -> str | None:
     kind = node.get("type")
     if type(kind) is not str:
         return None
-    if kind in _ANSWERED_CALL_TYPES:
+    if kind in _ANSWERED_CALL_TYPES or kind in _BUILT_IN_CALL_TYPES:
         return kind.removesuffix(_ANSWERED_CALL)
     if kind in _HOSTED_CALL_TYPES:
         return kind.removesuffix(_HOSTED_CALL)

@@ -23,6 +23,7 @@ TAIL: Final = 16_384
 
 _RESULT_MARKERS: Final = (
     "ool_call_response", "tool_result", "tool-result", "oolResult", "function_call_output", "function_call_result",
+    "shell_call_output", "apply_patch_call_output",
     "functionResponse", "function_response", "oolResponse", "tool_call_result", "tool_call_id", '"tool"', '"ToolMessage"',
     "TOOL: 'tool'",
 )  # fmt: skip

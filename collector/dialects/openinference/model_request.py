@@ -51,8 +51,11 @@ _BY_PROVIDER: Final = re.compile(r'"type": ?"(?:(?:server|mcp)_tool_use|\w{1,40}
 _HOSTED: Final = re.compile(r'"type": "(?:\w{1,40}_tool_call"|tool_call", "id": "srvtoolu_)')
 """Likewise in the conventions' messages of Microsoft's Agent Framework (0.1.13)."""
 _RESPONSE: Final = re.compile(r'"object": ?"response"')
-_RUN_BY_OPENAI: Final = re.compile(r'"type": ?"(?:mcp|web_search|file_search|code_interpreter|image_generation)_call"')
-"""Likewise in an answer of the Responses API; attributes name the search of the web after its type, and leave out others."""
+_RUN_BY_OPENAI: Final = re.compile(
+    r'"type": ?"(?:mcp|web_search|file_search|code_interpreter|image_generation|(?:local_)?shell|apply_patch)_call"'
+)
+"""Likewise in an answer of the Responses API; attributes name the search of the web after its type, and leave out others, also
+those that the application may run: commands, patches."""
 _CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', NEXT_TOOL)
 """In outputs that hold calls in the framework's own form alone: Mastra 0.x, DSPy."""
 _CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")

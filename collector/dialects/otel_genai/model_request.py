@@ -68,6 +68,9 @@ _LANGCHAIN_CALL: Final = '"type": "tool_call"'
 _OPENLIT_OPENAI: Final = "openlit.instrumentation.openai"
 """Of an answer of the Responses API that was not streamed it keeps the last call before the first message, or this alone;
 of what the model is told next it keeps no call and no result (1.45)."""
+_OPENAI_OPENLLMETRY: Final = "opentelemetry.instrumentation.openai.v1"
+"""Of an answer of the Responses API it leaves out what it does not know (0.62): calls of MCP and requests to approve them,
+commands, patches. If there is nothing else, no message is left."""
 _API: Final = "openai.api.type"
 _STREAMED: Final = "gen_ai.request.stream"
 _SPRING_TOOLS: Final = "spring.ai.model.request.tool.names"
@@ -211,6 +214,8 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
         return attributes.get(_API) == "responses" and attributes.get(_STREAMED) is False
     if model.scope == _LLAMA_INDEX:
         return not model.finish
+    if model.scope == _OPENAI_OPENLLMETRY:
+        return output == "[]"
     if model.scope == _OPENAI_JS:
         is_of_responses = str(attributes.get(semconv.RESPONSE_ID)).startswith(_OF_RESPONSES)
         return is_of_responses and type(output) is str and output.endswith(_EMPTY_TEXT)

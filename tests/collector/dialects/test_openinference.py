@@ -476,6 +476,24 @@ def test_what_openai_runs_itself_is_in_the_answer_alone() -> None:
     assert doubts(run) == []
 
 
+@pytest.mark.parametrize(("by_provider", "expected"), [(True, ("ok", [])), (False, ("unset", ["unobserved_results"]))])
+def test_commands_that_a_model_asks_for_are_in_the_answer_alone(by_provider: bool, expected: Any) -> None:
+    """OpenAI's client (0.1.66) whose shell is a container of the provider, or the application's."""
+    action = {"commands": ["ls"]}
+    items: list[dict[str, Any]] = [{"id": "sh_1", "action": action, "call_id": "c1", "type": "shell_call"}]
+    if by_provider:
+        output = [{"outcome": {"exit_code": 0, "type": "exit"}, "stderr": "", "stdout": "a"}]
+        items.append({"id": "so_1", "call_id": "c1", "output": output, "type": "shell_call_output"})
+        items.append({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]})
+    answer = json.dumps({"id": "r1", "object": "response", "output": items}, separators=(",", ":"))
+    scope = "openinference.instrumentation.openai"
+    asked = oi("LLM", "Response", 2, 1, 1, 5, attributes={"output.value": answer}, scope=scope)
+    run = run_of(oi("CHAIN", "handle", 1, lasting=100), asked)
+    (call,) = run.trajectory.calls
+    assert (call.name, call.arguments, call.executed) == ("shell", action, True)
+    assert (call.status, doubts(run)) == expected
+
+
 def test_a_server_of_tools_does_not_know_for_which_of_claudes_agents_it_was_called() -> None:
     """Its spans (mcp 2.3), where it is in the process of the SDK, are all directly below the outermost agent."""
     scope = "openinference.instrumentation.claude_agent_sdk"

@@ -847,3 +847,24 @@ def test_googles_client_for_javascript_may_have_called_functions_before_the_answ
     scope = "@traceloop/instrumentation-google-generativeai"
     model = span("generate_content gemini-2.5-flash", 2, 1, 1, attributes=attributes, scope=scope)
     assert doubts(run_of(span("POST /chat", 1, lasting=100), model)) == expected
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ("[]", True),
+        ('[{"role": "assistant", "parts": [{"type": "text", "content": "done"}], "finish_reason": "stop"}]', False),
+    ],
+)
+def test_an_answer_without_a_message_asked_for_what_is_left_out(messages: str, expected: bool) -> None:
+    """Of OpenAI's Responses API (0.62): the approval of a call of MCP, a command or a patch that the application runs."""
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.response.id": "resp_1",
+        "gen_ai.response.finish_reasons": ["stop"],
+        "gen_ai.input.messages": '[{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]',
+        "gen_ai.output.messages": messages,
+    }
+    scope = "opentelemetry.instrumentation.openai.v1"
+    run = run_of(span("POST /chat", 1), span("openai.response", 2, 1, attributes=attributes, scope=scope, kind=3))
+    assert (called(run), "unrecorded_calls" in doubts(run)) == ([], expected)
