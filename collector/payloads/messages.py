@@ -69,7 +69,10 @@ _STREAMED: Final = "partial_json"
 _MCP_SERVER: Final = "mcp_server:"
 """Pydantic AI: its call names a server that the provider asked, and has the tool and its arguments in its own. The provider
 may have asked only which tools there are."""
-_LISTING: Final = "list_tools"
+_LISTING, _MCP_LISTING = "list_tools", "mcp_list_tools"
+"""How that asks for them; and how the conventions name a part for the tools of a server, which is written like a call."""
+_SERVER_CALL: Final = "server_tool_call"
+_DONE: Final = ("completed", "failed")
 _PROVIDER_ARGUMENTS: Final = ("query", "queries", "code", "commands")
 """What providers and the conventions write of the input of a provider's tools, besides OpenAI's `action` of a search."""
 _ITEM_OF_OPENAI: Final = re.compile(r"(?:ws|fs|ig)_")
@@ -237,8 +240,12 @@ def is_result(node: Mapping[Any, Any]) -> bool:
 
 
 def is_answered_call(node: Mapping[Any, Any]) -> bool:
-    """Whether a call, as an object of a message, tells what came of it."""
-    return name_of(node.get("type")) in _ANSWERED_CALL_TYPES
+    """Whether a call, as an object of a message, tells what came of it: OpenAI's, also in the conventions' words."""
+    kind = name_of(node.get("type"))
+    if kind != _SERVER_CALL:
+        return kind in _ANSWERED_CALL_TYPES
+    details = node.get(_SERVER_CALL)
+    return isinstance(details, Mapping) and name_of(details.get("status")) in _DONE
 
 
 def _is_returned(node: Mapping[Any, Any]) -> bool:
@@ -287,7 +294,7 @@ def call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
     elif arguments is None and (by_provider or node.get("type") in _BUILT_IN_CALL_TYPES):
         arguments = arguments_of_provider(inner)
     call = ToolCallPart(call_id, name, arguments, by_provider)
-    return _call_of_server(call) if by_provider and name.startswith(_MCP_SERVER) else call
+    return _call_of_server(call) if by_provider and name.startswith((_MCP_SERVER, _MCP_LISTING)) else call
 
 
 def _call_of_server(call: ToolCallPart) -> ToolCallPart | None:
@@ -301,8 +308,9 @@ def _call_of_server(call: ToolCallPart) -> ToolCallPart | None:
 
 def _is_listing(node: Mapping[Any, Any]) -> bool:
     """Whether a part of a message is such a call that asks for the tools."""
-    if not (name_of(node.get("name")) or "").startswith(_MCP_SERVER):
-        return False
+    name = name_of(node.get("name")) or ""
+    if not name.startswith(_MCP_SERVER):
+        return name == _MCP_LISTING
     given = parse_any(node.get("arguments"))
     return isinstance(given, Mapping) and given.get("action") == _LISTING
 

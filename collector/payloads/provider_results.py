@@ -12,6 +12,8 @@ from collector.payloads.values import name_of
 
 _DONE: Final = ("completed", "failed")
 _FAILED: Final = ("failed", "error")
+_CALL: Final = "server_tool_call"
+"""The conventions' part with a call, and in an object of this name with what OpenAI tells of it."""
 _OUTCOMES: Final = ("failed", "deadline_exceeded")
 """How Gemini's words for the outcome of code end that failed."""
 _ERROR_TYPE: Final = "_tool_result_error"
@@ -34,7 +36,12 @@ def provider_result(part: Mapping[Any, Any]) -> ToolResult | None:
 
     Only flags tell of a failure: words that read like one may be those of a page, and leave it open.
     """
-    told = _told_with_call(part) if is_answered_call(part) else result_in(part)
+    details = part.get(_CALL)
+    if isinstance(details, Mapping) and is_answered_call(part):
+        part = {**details, "id": part.get("id"), "type": part.get("type")}
+        told = _told_with_call(part)
+    else:
+        told = _told_with_call(part) if is_answered_call(part) else result_in(part)
     if told is None:
         return None
     levels = _levels(part)

@@ -156,7 +156,7 @@ def _apply_messages(
             call.doubt_execution("another process runs calls for which the run waits")
         return
     weigh(call, shown, request, status, answer)
-    _apply_fit(call, request.fit)
+    _apply_fit(call, request.fit if request.provided is None else "")
     if call.executed and call.doubt is None and call.known_by == "request" and history.is_left_out(request):
         call.executed = False
         call.doubt_execution("a later request holds other calls that were asked for then, and not this one")

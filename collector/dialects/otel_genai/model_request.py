@@ -71,6 +71,11 @@ of what the model is told next it keeps no call and no result (1.45)."""
 _OPENAI_OPENLLMETRY: Final = "opentelemetry.instrumentation.openai.v1"
 """Of an answer of the Responses API it leaves out what it does not know (0.62): calls of MCP and requests to approve them,
 commands, patches. If there is nothing else, no message is left."""
+_OPENAI_OFFICIAL: Final = "opentelemetry.instrumentation.genai.openai"
+_LISTED, _PARTS = '"name":"mcp_list_tools"', ('"type":"text"', '"type":"tool_call"')
+"""OpenTelemetry's (1.3b0) leaves out the approval for which an answer asks, but not the tools among which it chose."""
+_COMMANDS: Final = re.compile(r'"type":"(?:(?:local_)?shell|apply_patch)"')
+"""Tools of OpenAI's whose calls it leaves out, whoever runs them."""
 _API: Final = "openai.api.type"
 _STREAMED: Final = "gen_ai.request.stream"
 _SPRING_TOOLS: Final = "spring.ai.model.request.tool.names"
@@ -216,6 +221,8 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
         return not model.finish
     if model.scope == _OPENAI_OPENLLMETRY:
         return output == "[]"
+    if model.scope == _OPENAI_OFFICIAL:
+        return _has_listing_alone(output)
     if model.scope == _OPENAI_JS:
         is_of_responses = str(attributes.get(semconv.RESPONSE_ID)).startswith(_OF_RESPONSES)
         return is_of_responses and type(output) is str and output.endswith(_EMPTY_TEXT)
@@ -225,8 +232,10 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
 def _may_lack_hosted(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
     """Whether the record of an answer leaves out what the provider ran, and tools are offered that it runs: Logfire's;
     OpenLLMetry's of Anthropic, and of LangChain, which has at most their names (0.62), and none without content; and that
-    of Anthropic's client, and Pydantic AI's of MCP, without content.
+    of Anthropic's client, and Pydantic AI's of MCP, without content; and OpenTelemetry's of OpenAI's commands.
     """
+    if model.scope == _OPENAI_OFFICIAL:
+        return _COMMANDS.search(str(attributes.get(semconv.TOOL_DEFINITIONS)), 0, MAX_TEXT) is not None
     if model.scope == _PYDANTIC_AI:
         return _ASKED_SERVER.search(str(attributes.get(semconv.OUTPUT_MESSAGES)), 0, MAX_TEXT) is not None
     if model.scope.startswith(ANTHROPIC_SDK):
@@ -239,6 +248,12 @@ def _may_lack_hosted(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
         return any(name is None for name in _names_alone(attributes))
     is_older = model.scope == _LOGFIRE_ANTHROPIC and semconv.INPUT_MESSAGES not in attributes
     return (model.scope == _LOGFIRE_OPENAI or is_older) and offers_hosted(attributes.get(semconv.TOOL_DEFINITIONS))
+
+
+def _has_listing_alone(output: object) -> bool:
+    if type(output) is not str or _LISTED not in output or any(part in output for part in _PARTS):
+        return False
+    return output.count('"type":"server_tool_call"') == output.count(_LISTED)
 
 
 def _note_lost_calls(model: GenAISpan) -> None:

@@ -1249,3 +1249,33 @@ def test_without_content_a_run_of_openai_agents_that_ends_with_calls_may_wait(sc
         span("chat gpt-4o", 6, 5, 45, 2, attributes=second, scope=client),
     )
     assert (called(handed_over), doubts(handed_over)) == (["drop"], [])
+
+
+LISTED = {"name": "mcp_list_tools", "id": "mcpl_1", "type": "server_tool_call", "server_tool_call": {"tools": []}}
+FOUND: Any = {"arguments": '{"q":1}', "output": "ok", "status": "completed", "type": "mcp"}
+NOT_FOUND: Any = {"arguments": '{"q":1}', "error": "boom", "status": "failed", "type": "mcp"}
+ANSWERED = {"content": "done", "type": "text"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "offered", "expected"),
+    [
+        ([LISTED, FOUND, ANSWERED], "mcp", ([("look_up", "ok")], [])),
+        ([LISTED, NOT_FOUND, ANSWERED], "mcp", ([("look_up", "error")], [])),
+        ([LISTED], "mcp", ([], ["unrecorded_calls"])),  # and an approval is asked for
+        ([ANSWERED], "shell", ([], ["unrecorded_calls"])),  # a command may have run
+    ],
+)
+def test_what_openai_ran_tells_what_came_of_it(parts: list[Any], offered: str, expected: Any) -> None:
+    """The Responses API (opentelemetry-instrumentation-genai-openai 1.3b0)."""
+    call = {"name": "look_up", "id": "mcp_1", "type": "server_tool_call"}
+    written = [part if "name" in part or part is ANSWERED else call | {"server_tool_call": part} for part in parts]
+    messages = [{"role": "assistant", "parts": [part], "finish_reason": "stop"} for part in written]
+    told = {
+        "gen_ai.output.messages": json.dumps(messages, separators=(",", ":")),
+        "gen_ai.response.finish_reasons": ["stop"],
+        "gen_ai.tool.definitions": f'[{{"name":"{offered}","type":"{offered}"}}]',
+    }
+    scope = "opentelemetry.instrumentation.genai.openai"
+    run = run_of(span("POST /chat", 1), model_span((), 2, 1, lasting=5, scope=scope, attributes=told))
+    assert ([(one.name, one.status) for one in run.trajectory.calls], doubts(run)) == expected
