@@ -333,9 +333,9 @@ def _was_left(run: RunSpans, anchor: GenAISpan, requested: Sequence[RequestedCal
 
 
 def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: KnownCalls) -> bool:
-    """Whether the trace is one request that asked for tools, and nothing shows them, or one that a gateway saw, which may have;
-    or its agent said that it waits; or, of a framework that shows each call, ended well without those that were asked for
-    last: they wait for a human.
+    """Whether the trace is one request that asked for tools, and nothing shows them, or one that a gateway saw, or Anthropic's
+    own client, which may have; or its agent said that it waits; or, of a framework that shows each call, ended well without
+    those that were asked for last: they wait for a human.
     """
     anchor = run.anchor
     if (
@@ -366,7 +366,8 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     is_known_part = model.tracing.extent in ("nested", "step")
     if model.finish == "other":
         requested = [one for one in requested if one.provided is None]  # its provider ran the others, and it went on
-    if not requested and not is_known_part and (model.has_output or model.scope not in GATEWAYS):
+    is_of_client = model.scope in GATEWAYS or model.scope.startswith(ANTHROPIC_SDK)
+    if not requested and not is_known_part and (model.has_output or not is_of_client):
         return False
     # It may be all there is: a program asks a model once which tool to use. A loop without a span around it begins so, too.
     is_whole = model.is_transcript or model.status == "error"

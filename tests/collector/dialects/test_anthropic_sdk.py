@@ -265,3 +265,13 @@ def test_openllmetry_leaves_out_what_anthropic_called_beside_calls_that_the_mode
         with_beta(request(6, 21, "end_turn"), *features),
     )
     assert (called(run), doubts(run)) == (["mail"], expected)
+
+
+@pytest.mark.parametrize(("has_content", "parent", "expected"), [(False, 0, True), (True, 0, False), (False, 9, False)])
+def test_a_request_without_content_that_begins_its_trace_is_a_part_of_a_run(
+    has_content: bool, parent: int, expected: bool
+) -> None:
+    """So it is where callbacks trace a framework (LangChain): its spans are around none of the client's."""
+    asked = request(2, 1, "end_turn", *([DONE] * has_content), parent=parent)
+    run = run_of(*([span("POST /chat", 9, lasting=50)] * bool(parent)), asked)
+    assert (called(run), "other_traces" in doubts(run)) == ([], expected)
