@@ -192,13 +192,15 @@ def _may_have_searched(models: Sequence[GenAISpan], requested: Iterable[Requeste
     """Whether the last answer was not recorded, and the provider ran calls in others, of which no span tells and no reason:
     it may have done so in this one.
     """
-    last = next((models[at] for at in range(len(models) - 1, -1, -1) if not _is_seen_twice(models, at)), None)
-    if last is None or last.output is not None or last.has_output or last.is_transcript or last.status == "error":
+    if not any(one.by_provider for one in requested):
         return False
-    if all(not one.by_provider for one in requested):
+    at = len(models) - 1
+    while at > 0 and _is_seen_twice(models, at):
+        at -= 1
+    last = models[at] if models else None
+    if last is None or last.output is not None or last.has_output:
         return False
-    # A client's own span, inside that of an instrumentation that has the answer, is the same request.
-    return all(model.span_id != last.parent_span_id or not _is_recorded(model) for model in models)
+    return not last.is_transcript and last.status != "error"
 
 
 def _lacks_hosted(models: Sequence[GenAISpan]) -> bool:
