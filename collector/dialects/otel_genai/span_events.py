@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.span import Span, SpanEvent
+from collector.payloads.messages import tool_call_parts
+from collector.payloads.tool_arguments import arguments_told
 from collector.payloads.values import parse_any
 
 _ROLE_OF_EVENT: Final = {
@@ -53,3 +55,18 @@ def event_value(span: Span, event_name: str, key: str) -> object:
         if event.name == event_name and key in event.attributes:
             return event.attributes[key]
     return None
+
+
+def arguments_in_events(span: Span) -> object:
+    """Returns the arguments in a message about the call, or in the messages of the conventions of 1.37 (Strands 1.x)."""
+    content = event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
+    if content is not None:
+        return _arguments_in_message(content)
+    return arguments_told(event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.INPUT_MESSAGES))
+
+
+def _arguments_in_message(content: object) -> object:
+    """Returns the arguments in the content of a message: they are it, or it is the call as a model requests it."""
+    if type(content) is str and content[:1] == "[" and len(calls := tool_call_parts(content)) == 1:
+        return calls[0].arguments
+    return content

@@ -7,13 +7,20 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from collector.dialects.otel_genai import microsoft, quarkus
-from collector.dialects.otel_genai.span_events import event_value
+from collector.dialects.otel_genai.span_events import arguments_in_events, event_value
 from collector.model import semconv
-from collector.model.from_span import doubt_failure, doubt_start, genai_span_of, note_agent_of_claude, set_raised
+from collector.model.from_span import (
+    ANTHROPIC_SDK,
+    doubt_failure,
+    doubt_start,
+    genai_span_of,
+    note_agent_of_claude,
+    set_raised,
+)  # fmt: skip
 from collector.model.genai_span import CONVENTIONS, IGNORED, TOOL, GenAISpan
 from collector.model.span import Span
 from collector.payloads.function_parameters import RETURNED, is_returned_error, parameters_of
-from collector.payloads.messages import are_stand_ins, arguments_of_provider, tool_call_parts
+from collector.payloads.messages import are_stand_ins, arguments_of_provider
 from collector.payloads.outcomes import says_failure
 from collector.payloads.refusals import (
     DENIED_BY_TOOL,
@@ -201,7 +208,7 @@ def _read_arguments(call: GenAISpan, span: Span) -> None:
         call.arguments, call_id = arguments_of_record(call.arguments)
         call.call_id = call.call_id or call_id
     if call.arguments is None and span.events:
-        call.arguments = _arguments_in_events(span)
+        call.arguments = arguments_in_events(span)
     if call.arguments is None:
         call.arguments = _other_arguments(span.attributes)
     if are_stand_ins(call.arguments, call.call_id):
@@ -222,7 +229,7 @@ def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
     if call.is_pending:
         if call.scope == _LOGFIRE_CLAUDE:
             call.note(outcome="asked")
-    elif call.arguments is not None and _would_tell_result(call, span):
+    elif _would_tell_result(call, span):
         call.status = "unset"
         call.note(outcome="told")
         # So ends, too, the span of a call of OpenAI Agents that waits for an approval.
@@ -232,7 +239,9 @@ def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
 def _would_tell_result(call: GenAISpan, span: Span) -> bool:
     # MLflow ends well the span of a function that was cancelled.
     is_open = call.status == "unset" or (call.status == "ok" and call.scope == _MLFLOW)
-    return is_open and (call.scope in _TELL_RESULTS or _SAMPLED in span.attributes)
+    is_recorded = call.arguments is not None and (call.scope in _TELL_RESULTS or _SAMPLED in span.attributes)
+    # Anthropic's SDK has a status for each call but one that the application cancelled.
+    return is_open and (is_recorded or call.scope.startswith(ANTHROPIC_SDK))
 
 
 def _lacks_result(call: GenAISpan, span: Span) -> bool:
@@ -269,11 +278,7 @@ def _is_flagged(attributes: Mapping[str, Any]) -> bool:
 
 
 def _words_of_error(attributes: Mapping[str, Any]) -> str | None:
-    for key in _ERRORS:
-        words = attributes.get(key)
-        if type(words) is str and words:
-            return words
-    return None
+    return next((words for key in _ERRORS if type(words := attributes.get(key)) is str and words), None)
 
 
 def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
@@ -376,21 +381,6 @@ def _read_failure_of_strands(genai_span: GenAISpan, span: Span) -> None:
     was_raised = any(event.name == semconv.EVENT_EXCEPTION for event in span.events)
     if genai_span.refusal is None and words and not told.failed and not was_raised:
         genai_span.refusal = Refusal(is_sure=False)
-
-
-def _arguments_in_events(span: Span) -> object:
-    """Returns the arguments in a message about the call, or in the messages of the conventions of 1.37 (Strands 1.x)."""
-    content = event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
-    if content is not None:
-        return _arguments_in_message(content)
-    return arguments_told(event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.INPUT_MESSAGES))
-
-
-def _arguments_in_message(content: object) -> object:
-    """Returns the arguments in the content of a message: they are it, or it is the call as a model requests it."""
-    if type(content) is str and content[:1] == "[" and len(calls := tool_call_parts(content)) == 1:
-        return calls[0].arguments
-    return content
 
 
 def _other_arguments(attributes: Mapping[str, Any]) -> object:

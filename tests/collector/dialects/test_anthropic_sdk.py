@@ -45,7 +45,7 @@ def request(number: int, at: float, reason: str, *parts: Any, given: Any = None,
     )
 
 
-def call(number: int, at: float, asked: dict[str, Any], *, has_content: bool, parent: int = 1) -> Span:
+def call(number: int, at: float, asked: dict[str, Any], *, has_content: bool, parent: int = 1, status: int = 1) -> Span:
     attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.provider.name": "anthropic",
@@ -57,7 +57,7 @@ def call(number: int, at: float, asked: dict[str, Any], *, has_content: bool, pa
         attributes["gen_ai.tool.call.arguments"] = json.dumps(asked["arguments"])
         attributes["anthropic.tool_result.content"] = '[{"type":"text","text":"ok 1"}]'
     name = f"anthropic.custom_tool_use {asked['name']}"
-    return span(name, number, parent, at, 2, attributes=attributes, scope=SCOPE, status=1)
+    return span(name, number, parent, at, 2, attributes=attributes, scope=SCOPE, status=status)
 
 
 def told(asked: dict[str, Any], words: str) -> dict[str, Any]:
@@ -75,6 +75,18 @@ def test_a_run_with_content() -> None:
     last = request(4, 20, "end_turn", DONE, given=[told(PAY, "ok 1")])
     run = run_of(runner(1), first, call(3, 10, PAY, has_content=True), last)
     assert (called(run), run.trajectory.calls[0].arguments, doubts(run)) == (["pay"], {"n": 1}, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [(None, ("unset", ["other_traces", "unobserved_results"])), ("Error: context canceled", ("error", []))],
+)
+def test_a_call_without_a_status_was_cancelled(words: str | None, expected: tuple[str, list[str]]) -> None:
+    """Also without content. As the SDK for Go writes it (2.15): the request that is told of it is cancelled as well."""
+    first = request(2, 1, "tool_use", PAY) if words else request(2, 1, "tool_use")
+    after = [request(4, 20, "", DONE, given=[told(PAY, words)])] if words else []
+    run = run_of(runner(0), first, call(3, 10, PAY, has_content=False, status=0), *after)
+    assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], *expected)
 
 
 def test_messages_have_no_place_for_the_flag_of_a_failure() -> None:
