@@ -29,6 +29,8 @@ _INTERRUPT_ERRORS: Final = ("ToolInterruptError", "*ai.toolInterruptError")
 """The type of error of an interrupt: in JavaScript of one that tells nothing, such as that of `defineInterrupt`, and in Go."""
 _ZOD: Final = "ZodError"
 """The type of error of a tool that did not understand what it fetched: Genkit checks arguments in other words."""
+_RESTARTED: Final = '"metadata":{"resumed":true}'
+_AFTER_RESTART: Final = ('"role":"model"', '"role":"user"')
 _SESSION: Final = "genkit:sessionId"
 _ASKED: Final = '"toolRequest"'
 _CUSTOM: Final = '"custom":{'
@@ -54,8 +56,20 @@ def read_span(span: Span) -> GenAISpan | None:
 def _read_model(span: Span) -> GenAISpan:
     genai_span = model_span_of(span, NAME, _answer(span.attributes.get(_OUTPUT)), span.attributes.get(_INPUT))
     # A call that the application was to make itself leaves no span, nor does one that middleware answered.
-    genai_span.note(traced_calls="all", outcome="hooked")
+    genai_span.note(
+        traced_calls="all",
+        outcome="hooked",
+        extent="resumed" if _is_told_of_restart(span.attributes.get(_INPUT)) else "",
+    )
     return genai_span
+
+
+def _is_told_of_restart(given: object) -> bool:
+    """Whether a model is told last what came of calls that waited for a human, of which in Go no other span tells."""
+    if type(given) is not str:
+        return False
+    at = given.rfind(_RESTARTED)
+    return at >= 0 and all(given.find(role, at) < 0 for role in _AFTER_RESTART)
 
 
 def _answer(output: object) -> object:

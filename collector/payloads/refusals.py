@@ -148,7 +148,10 @@ _NAMED: Final = tuple(
         rf"\binvalid JSON input for tool {_NAME}",  # OpenAI Agents, if they do not fit either
         rf"^The arguments for tool {_NAME}[`'\"]? are not a JSON object: ",  # rig, which records those that it made of them
         # Genkit for Go, before the call has a span; what a tool returns that does not fit reads otherwise
-        r"^tool \"([^\"\n]{1,256})\" failed: error calling tool \S{1,256}: data did not match expected schema:\n",
+        (
+            r"^tool \"([^\"\n]{1,256})\" failed: error calling tool \S{1,256}: "
+            r"(?:invalid input to action \"/tool(?:\.v2)?/\1\": )?data did not match expected schema:\n"
+        ),
         # Google ADK for Go
         rf"^error tool {_NAME}[`'\"]? (?:requires confirmation, please approve or reject|call is rejected)$",
         # Dapr Agents

@@ -159,6 +159,32 @@ def test_a_run_that_restarts_a_call_of_its_own_is_whole() -> None:
     assert "other_traces" not in doubts(run)
 
 
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [([], ["other_traces"]), ([{"role": "user", "content": [{"text": "And now?"}]}], [])],
+)
+def test_what_a_model_is_told_first_tells_in_go_that_a_call_was_restarted(
+    after: list[dict[str, Any]], expected: list[str]
+) -> None:
+    """1.10: the span of the call itself does not. In a conversation it may have been one of an earlier turn."""
+    call = {"toolRequest": {"name": "pay", "ref": "c1", "input": {"sum": 5}}, "metadata": {"resolvedInterrupt": True}}
+    paid = {"toolResponse": {"name": "pay", "ref": "c1", "output": "paid"}}
+    messages = [
+        {"content": [{"text": "Pay."}], "role": "user"},
+        {"content": [call], "role": "model"},
+        {"content": [paid], "metadata": {"resumed": True}, "role": "tool"},
+        *([{"content": [{"text": "Paid."}], "role": "model"}, *after] if after else []),
+    ]
+    said = {"genkit:output": json.dumps({"message": {"role": "model", "content": [{"text": "Done."}]}})}
+    given = {"genkit:input": json.dumps({"messages": messages, "tools": []}, separators=(",", ":"))}
+    run = run_of(
+        genkit("flow", "till", 1, lasting=100),
+        *([] if after else [genkit("tool.v2", "pay", 2, 1, 5, 4, attributes={"genkit:input": '{"sum":5}'})]),
+        genkit("model", "gpt", 3, 1, 20, attributes=given | said),
+    )
+    assert (called(run), doubts(run)) == ([] if after else ["pay"], expected)
+
+
 def test_a_call_is_not_requested_twice_where_the_providers_answer_is_there_as_well() -> None:
     """Genkit for Go: each call has an id of Genkit's in the message, and none in what the provider sent."""
     sent = {"candidates": [{"content": {"parts": [{"functionCall": {"name": "list"}}], "role": "model"}}]}
@@ -294,10 +320,20 @@ def test_a_run_that_ended_at_its_limit_made_none_of_its_last_calls(
     assert bool(doubts(run)) == bool(expected)
 
 
-def test_a_run_that_failed_with_arguments_which_its_tool_does_not_take() -> None:
-    error = 'tool "get" failed: error calling tool get: data did not match expected schema:\n- price: Invalid type.'
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("", []),
+        ('invalid input to action "/tool.v2/get": ', []),  # 1.10
+        ('invalid input to action "/tool.v2/inner": ', ["uncertain_execution", "unobserved_results"]),  # it ran this
+    ],
+)
+def test_a_run_that_failed_with_arguments_which_its_tool_does_not_take(where: str, expected: list[str]) -> None:
+    error = (
+        f'tool "get" failed: error calling tool get: {where}data did not match expected schema:\n- price: Invalid type.'
+    )
     run = run_of(genkit("util", "generate", 1, lasting=100, status=2, message=error), asked("get", 2, 1, at=1))
-    assert (called(run), doubts(run)) == (["(get)"], [])
+    assert (called(run), doubts(run)) == (["(get)"], expected)
 
 
 REQUESTED: dict[str, Any] = {"toolRequest": {"name": "find", "ref": "a1", "input": {"n": 1}}}
