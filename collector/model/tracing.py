@@ -71,13 +71,14 @@ WAITS: Final = ("told", "open")
 """Outcomes of an AGENT whose run waits when it ends."""
 MAY_LACK_CALLS: Final = ("some", "automatic")
 """Extents of a MODEL whose answer may lack calls."""
-TracedCalls = Literal["", "all", "tools", "named", "succeeded"]
+TracedCalls = Literal["", "all", "tools", "named", "succeeded", "own"]
 """Which calls leave spans, of those that run inside an AGENT or OTHER, or that the answer of a MODEL asked for.
 
 all        each of them
 tools      AGENT: each of a tool, and not what hands over to another agent
 named      each of them, and one that fails a nameless one
 succeeded  TOOL: each that succeeds, and none that fails
+own        TOOL: each that this program makes, and none of others that an agent asks for which the provider runs
 """
 
 

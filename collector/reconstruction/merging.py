@@ -47,7 +47,7 @@ from collector.reconstruction.unrecorded_calls import (
     has_unrecorded_calls,
     has_unseen_coworker,
     is_transcript_of_part,
-    may_have_lost_failures,
+    may_have_lost_calls,
 )
 from collector.reconstruction.unseen_agents import (
     doubt_asked_inside,
@@ -79,7 +79,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         calls = [call for call in calls if call.name not in CLASSES]
         run.has_unrecorded_calls = True
     is_untold = bool(run.nameless) and not _are_told(run, calls)
-    run.has_unrecorded_calls |= is_untold or may_have_lost_failures(run, models, requested)
+    run.has_unrecorded_calls |= is_untold or may_have_lost_calls(run, models, requested)
     accept_repeated(calls)
     doubt_corrected(calls)
     doubt_unparsed(calls)

@@ -166,13 +166,15 @@ def _is_told_of_more(run: RunSpans, models: Sequence[GenAISpan]) -> bool:
     return False
 
 
-def may_have_lost_failures(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:
-    """Whether spans of calls that failed may be missing beside those of others: their tracer writes none, and no messages
-    of a model tell that it asked for them.
+def may_have_lost_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:
+    """Whether spans may be missing beside those of other calls, and no messages of a model tell that it asked for them: their
+    tracer writes none of calls that failed, or of those that an agent made that its provider runs.
     """
     for spans in run.executions:  # without a generator for each run: nearly none is of such a tracer
         if spans[0].tracing.traced_calls == "succeeded":
             break
+        if spans[0].tracing.traced_calls == "own":
+            return all(one.execution is None or one.execution.span_id != spans[0].span_id for one in requested)
     else:
         return False
     speaking = {request.model.span_id for request in requested}

@@ -76,6 +76,9 @@ _TARGET, _OF_RIG = "target", "rig_agent::"
 _NOT_RUN: Final = ("skipped", "denied")
 _PERHAPS_NOT_RUN: Final = ("not_found", "permission_denied", "cancelled")
 """Errors in rig that a tool may have had, or rig before it ran the tool."""
+_SESSION: Final = "anthropic.session.id"
+"""On a call that a program makes for an agent that Anthropic runs, whose requests and further calls leave no spans there."""
+_CONTENT, _NO_CONTENT = "anthropic.tool_result.content", "[]"
 COMPLETION: Final = "tanstack.ai.completion.reason"
 """Of a call that was open when a run of TanStack AI was aborted: also by a hook, in place of the call."""
 _COPILOT: Final = "github.copilot"
@@ -116,7 +119,7 @@ _AWAITED: Final = "FunctionToolResult(tool="
 ATTRIBUTES: Final = (
     semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION, *_STRANDS_STATUS,
     _TOOL_TYPE, _OUTCOME, _OUTCOME_ERROR, _TARGET, _TOOL_NAME, _KOOG_EVENT, _CREW, _SAMPLED, COMPLETION, *_ARGUMENTS, RETURNED,
-    *_ERRORS, *_SUCCESS, _LIVEKIT_RESULT, _SERVER_HASH,
+    *_ERRORS, *_SUCCESS, _LIVEKIT_RESULT, _SERVER_HASH, _SESSION, _CONTENT,
 )  # fmt: skip
 """What is read of a call beside what all spans have."""
 _ANSWERED_BY_HOOKS: Final = (
@@ -148,6 +151,8 @@ def read_tool(span: Span) -> GenAISpan:
     if genai_span.status != "error" and _tells_failure(genai_span.status, span, result):
         genai_span.status = "error"
     _read_in_words_of_its_own(genai_span, span)
+    if _SESSION in attributes:
+        genai_span.note(traced_calls="own")
     strands_status = first_value(attributes, _STRANDS_STATUS)
     if semconv.TOOL_CALL_RESULT not in attributes or _is_awaited(result):
         _note_pending(genai_span, span, strands_status)
@@ -347,11 +352,12 @@ def _has_no_words(span: Span) -> bool:
         and not span.status_message
         and not span.events
         and semconv.TOOL_CALL_RESULT not in span.attributes
+        and span.attributes.get(_CONTENT, _NO_CONTENT) == _NO_CONTENT
     )
 
 
 def _read_failure(genai_span: GenAISpan, span: Span, result: object) -> None:
-    result = result or span.attributes.get(_LIVEKIT_RESULT)
+    result = result or first_value(span.attributes, (_LIVEKIT_RESULT, _CONTENT))
     if result and genai_span.refusal is None:
         genai_span.refusal = tool_result(None, result).refusal  # Google ADK
     if genai_span.refusal is None and (words := _words_of_error(span.attributes)) is not None:

@@ -287,3 +287,48 @@ def test_a_request_without_content_that_begins_its_trace_is_a_part_of_a_run(
     asked = request(2, 1, "end_turn", *([DONE] * has_content), parent=parent)
     run = run_of(*([span("POST /chat", 9, lasting=50)] * bool(parent)), asked)
     assert (called(run), "other_traces" in doubts(run)) == ([], expected)
+
+
+def of_session(number: int, at: float, tool: str, status: int, words: str | None) -> Span:
+    """A call that the SDK for Go (2.15) makes for an agent that Anthropic runs (`Sessions.Events.NewToolRunner`)."""
+    attributes = {
+        "gen_ai.provider.name": "anthropic",
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": tool,
+        "gen_ai.tool.call.id": f"evt_{number}",
+        "gen_ai.tool.type": "function",
+        "anthropic.session.id": "session_1",
+    }
+    if words is not None:
+        attributes["gen_ai.tool.call.arguments"] = '{"n":1}'
+        attributes["anthropic.tool_result.content"] = json.dumps([{"text": words, "type": "text"}] if words else [])
+    if status == 2:
+        attributes["error.type"] = "tool_error"
+    name = f"anthropic.custom_tool_use {tool}"
+    return span(name, number, 1, at, 2, attributes=attributes, scope="com.anthropic.sdk.go", status=status)
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "expected"),
+    [
+        (1, "paid", ["unrecorded_calls"]),
+        (2, "card declined", ["unrecorded_calls"]),
+        (2, None, ["unrecorded_calls", "uncertain_execution"]),
+        (2, "", ["unrecorded_calls", "uncertain_execution"]),  # over the limit
+    ],
+)
+def test_what_else_an_agent_called_that_anthropic_runs_is_not_recorded(
+    status: int, words: str | None, expected: list[str]
+) -> None:
+    """Tools that it has itself, those of MCP servers and of other clients, and what a human denied."""
+    run = run_of(span("work on a session", 1, lasting=100), of_session(2, 10, "pay", status, words))
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
+@pytest.mark.parametrize(("asked", "expected"), [(PAY | {"id": "evt_2"}, []), (MAIL, ["unrecorded_calls"])])
+def test_calls_of_an_agent_whose_requests_are_recorded_are_known(asked: dict[str, Any], expected: list[str]) -> None:
+    """Not where they are those of another agent, around it."""
+    last = request(4, 20, "end_turn", DONE, given=[told(asked, "ok")])
+    made = of_session(2, 10, "pay", 1, "paid")
+    run = run_of(span("work", 1, lasting=100), request(3, 1, "tool_use", asked), made, last)
+    assert [one for one in doubts(run) if one == "unrecorded_calls"] == expected
