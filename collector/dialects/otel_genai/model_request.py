@@ -99,11 +99,12 @@ _LOGFIRE_OPENAI, _LOGFIRE_ANTHROPIC = "logfire.openai", "logfire.anthropic"
 answer of Anthropic's that was streamed is its text alone."""
 _MIRASCOPE: Final = "mirascope.llm"
 """It tells a model the bare words of what a tool raised, and writes them like a result (2.x)."""
+_BETA: Final = "anthropic.beta"
+_HOSTED: Final = re.compile(r"\b(?:mcp-client|code-execution|skills|advisor-tool)-\d")
+"""Features whose tools Anthropic runs before it answers; its client tells which ones a request used (2.14). Others that it runs
+are no longer asked for so, such as its search."""
 _PYDANTIC_AI, _OFFERED, _UNAPPROVED = "pydantic-ai", "model_request_parameters", '"kind":"unapproved"'
 """A request that offers a tool which needs an approval (2.6x): a handler may deny it in its own words, and the run goes on."""
-_BETA: Final = "anthropic.beta"
-_BETAS_OF_PROVIDER: Final = ("mcp-client-", "code-execution-")
-"""How the features begin by which Anthropic calls tools itself. Its client tells which ones a request used (2.14)."""
 _ASKED_SERVER: Final = re.compile(r'"name":"mcp_server:[^"]{0,256}","builtin":true\}')
 """Pydantic AI without content: a server of MCP that the provider asked, perhaps only which tools it has."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
@@ -239,7 +240,7 @@ def _may_lack_hosted(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:
     if model.scope == _PYDANTIC_AI:
         return _ASKED_SERVER.search(str(attributes.get(semconv.OUTPUT_MESSAGES)), 0, MAX_TEXT) is not None
     if model.scope.startswith(ANTHROPIC_SDK):
-        return not model.has_output and any(name in str(attributes.get(_BETA)) for name in _BETAS_OF_PROVIDER)
+        return not model.has_output and _HOSTED.search(str(attributes.get(_BETA))) is not None
     if model.scope == _ANTHROPIC_OPENLLMETRY:
         return _offers_hosted_by_name(attributes)
     if model.scope == _LANGCHAIN:

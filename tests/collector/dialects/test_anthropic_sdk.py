@@ -98,6 +98,24 @@ def test_messages_have_no_place_for_the_flag_of_a_failure() -> None:
     assert (called(run), doubts(run)) == (["pay"], ["unobserved_results"])
 
 
+@pytest.mark.parametrize(
+    ("features", "parts", "expected"),
+    [
+        (["mcp-client-2025-11-20", "message-threads-2026-08-12"], [], ["unrecorded_calls"]),
+        (["message-threads-2026-08-12"], [], []),
+        (["mcp-client-2025-11-20"], [DONE], []),
+    ],
+)
+def test_without_content_what_the_provider_ran_is_hidden_where_its_tools_are_asked_for(
+    features: list[str], parts: list[Any], expected: list[str]
+) -> None:
+    """As the SDK for Go (2.15) tells which features were: those of MCP servers, of containers."""
+    only = request(2, 1, "end_turn", *parts)
+    only.attributes["anthropic.beta"] = features
+    run = run_of(runner(1), only)
+    assert (called(run), doubts(run)) == ([], expected)
+
+
 ERROR = [{"type": "web_search_tool_result_error", "error_code": "unavailable"}]
 BEYOND_LIMIT = [{"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}]
 
