@@ -16,6 +16,7 @@ from collector.dialects import (
     agentops,
     agentscope,
     ai_sdk,
+    autoagents,
     autogen,
     ax,
     braintrust,
@@ -86,6 +87,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     mastra.DIALECT,
     genkit.DIALECT,
     langsmith.DIALECT,
+    autoagents.DIALECT,  # it describes its spans in Langfuse's words as well
     langfuse.DIALECT,
     mlflow.DIALECT,
     monocle.DIALECT,
