@@ -11,6 +11,7 @@ from collector.model.dialect import Dialect
 from collector.model.from_span import context_span_of, genai_span_of, model_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
+from collector.payloads.gemini_parts import with_code
 from collector.payloads.refusals import Refusal
 from collector.payloads.told_failures import is_flagged
 from collector.payloads.values import name_of, parse_any
@@ -34,6 +35,8 @@ _AFTER_RESTART: Final = ('"role":"model"', '"role":"user"')
 _SESSION: Final = "genkit:sessionId"
 _ASKED: Final = '"toolRequest"'
 _CUSTOM: Final = '"custom":{'
+_CODE: Final = '"custom":{"executableCode":'
+"""A part of an answer of Google's models: code that the provider ran."""
 
 _LIMIT: Final = re.compile(r"(?:ABORTED: )?[Ee]xceeded maximum tool call iterations \(\d{1,9}\)$")
 """With this a run ends in place of the calls of its last answer. A tool that is a run of its own fails in these words, too."""
@@ -79,8 +82,11 @@ def _answer(output: object) -> object:
     answer = parse_any(output)
     if not isinstance(answer, Mapping):
         return output
+    message = answer.get("message")
+    if isinstance(message, Mapping) and _CODE in output:
+        return with_code(message)
     # Candidates are those of Google's models, each with a message.
-    return answer.get("message") or answer.get("candidates") or output
+    return message or answer.get("candidates") or output
 
 
 def _read_tool(span: Span) -> GenAISpan:

@@ -32,8 +32,8 @@ AI_SDK: Final = ("ai", "gen_ai")
 """The scopes of Vercel's AI SDK: 4 to 6, and 7 with LegacyOpenTelemetry; and 7. Its spans hold what an agent began with, also
 results. Where it gives a failed span a message, it records the exception as well."""
 ANTHROPIC_SDK: Final = "com.anthropic.sdk."
-"""Begins the scopes of the spans that Anthropic's own client makes (@anthropic-ai/sdk 1.14): those of its tool runner hold the
-requests and the calls. Without an option of its own they have no content.
+"""Begins the scopes of the spans that Anthropic's own client makes (@anthropic-ai/sdk 1.14, and for Go 2.15): those of its tool
+runner hold the requests and the calls. Without an option of its own they have no content.
 """
 OPENLIT_GRAPHS: Final = "openlit.instrumentation.langgraph"
 """The scope of OpenLIT's spans of graphs, and of their nodes."""

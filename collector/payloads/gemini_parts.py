@@ -10,6 +10,7 @@ from collector.payloads.tool_results import BY_PROVIDER
 from collector.payloads.values import name_of, parse_any
 
 _CODE, _OUTCOME = "executable_code", "code_execution_result"
+_CODE_IN_JSON, _OUTCOME_IN_JSON = "executableCode", "codeExecutionResult"
 _TOOL, _RESPONSE = "tool_call", "tool_response"
 _TYPE: Final = "tool_type"
 _FUNCTION: Final = "function_call"
@@ -37,6 +38,17 @@ def with_provided_calls(history: str) -> str:
         for key, messages in known.items()
     }
     return json.dumps(told)
+
+
+def with_code(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a message of Genkit's in which the code that the provider ran is in the conventions' parts."""
+    return {**message, "content": [_code_told(part) or part for part in _list_at(message, "content")]}
+
+
+def _code_told(part: object) -> dict[str, Any] | None:
+    custom = _at(part, "custom")
+    told = {_CODE: _at(custom, _CODE_IN_JSON), _OUTCOME: _at(custom, _OUTCOME_IN_JSON)}
+    return _in_conventions(told)
 
 
 def left_calls(answer: str, history: str) -> list[dict[str, Any]] | None:

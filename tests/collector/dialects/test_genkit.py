@@ -222,6 +222,25 @@ def test_a_call_is_not_requested_twice_in_the_candidates_of_googles_models() -> 
     assert (called(run), run.trajectory.calls[0].arguments, doubts(run)) == (["water"], given, [])
 
 
+@pytest.mark.parametrize(("outcome", "expected"), [("OUTCOME_OK", "ok"), ("OUTCOME_FAILED", "error")])
+def test_code_that_googles_models_had_run_is_a_call(outcome: str, expected: str) -> None:
+    """1.10 for Go. It stands beside the calls that the model asks for, and in what Google sent, which is read no more."""
+    code, result = {"code": "print(1)", "language": "PYTHON"}, {"outcome": outcome, "output": "1"}
+    asks = {"toolRequest": {"input": {"city": "Oslo"}, "name": "get"}}
+    content = [{"custom": {"executableCode": code}}, {"custom": {"codeExecutionResult": result}}, asks]
+    sent = {"candidates": [{"content": {"parts": [{"executableCode": code}, {"codeExecutionResult": result}]}}]}
+    answer = {"custom": sent, "message": {"content": content, "role": "model"}}
+    said = {"genkit:output": json.dumps({"message": {"role": "model", "content": [{"text": "Done."}]}})}
+    run = run_of(
+        genkit("flow", "travelFlow", 1, lasting=100),
+        genkit("model", "gemini", 2, 1, 1, attributes={"genkit:output": json.dumps(answer, separators=(",", ":"))}),
+        genkit("tool.v2", "get", 3, 1, 20, attributes={"genkit:input": '{"city":"Oslo"}'}),
+        genkit("model", "gemini", 4, 1, 40, attributes=said),
+    )
+    assert (called(run), doubts(run)) == (["code_execution", "get"], [])
+    assert (run.trajectory.calls[0].arguments, run.trajectory.calls[0].status) == (code, expected)
+
+
 def test_a_request_that_the_application_is_to_run_leaves_no_span() -> None:
     """`returnToolRequests`, outside of a flow: Genkit runs no tool."""
     call = {"toolRequest": {"name": "pay", "ref": "c1", "input": {"sum": 1}}}
