@@ -71,6 +71,7 @@ def _told(value: object) -> object:
 DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_SCOPE,),
+    span_names=(_TASK, _TURN, _CALL),  # an application's own subscriber has a scope of its own
     read_span=read_span,
     markers=(b"autoagents.t",),
     attributes=frozenset({_AGENT, _DESCRIPTION, _RESULT, _TOOL, _CALL_ID, _ARGUMENTS, _RETURNED, semconv.ERROR_TYPE}),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from collector.model.span import Span
+from collector.model.span import Scope, Span
 from tests.builders import called, doubts, run_of, runs_of, span
 
 
@@ -31,8 +31,8 @@ def call(number: int, at: float, tool: str = "get_weather", parent: int = 1, **m
 
 
 def made(name: str, number: int, parent: int, at: float, lasting: float, attributes: Any, **more: Any) -> Span:
-    more = {"status": 1, **more}
-    return span(name, number, parent, at, lasting, attributes=attributes, scope="autoagents.telemetry", **more)
+    more = {"status": 1, "scope": "autoagents.telemetry", **more}
+    return span(name, number, parent, at, lasting, attributes=attributes, **more)
 
 
 def test_a_run() -> None:
@@ -40,6 +40,14 @@ def test_a_run() -> None:
     assert (run.agent, run.user_input, run.dialect) == ("travel", "Weather please", "autoagents")
     assert (called(run), run.trajectory.calls[0].arguments) == (["get_weather", "book_flight"], {"city": "Paris"})
     assert ([one.status for one in run.trajectory.calls], doubts(run)) == (["ok", "ok"], [])
+
+
+def test_the_scope_may_be_that_of_the_application() -> None:
+    spans = [task(), turn(2, 1), call(3, 2), turn(4, 20)]
+    for one in spans:
+        one.scope = Scope("travel", "")
+    run = run_of(*spans)
+    assert (run.agent, run.dialect, called(run), doubts(run)) == ("travel", "autoagents", ["get_weather"], [])
 
 
 def test_a_run_without_calls_is_one() -> None:
