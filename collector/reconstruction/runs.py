@@ -351,7 +351,11 @@ def _set_anchor(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry:
         if anchor is not None and is_tool and not anchor.remote_parent:
             agentless.incomplete = (*agentless.incomplete, "missing_anchor")  # whoever called it is in another trace
     else:
-        earliest = min([*agentless.models, *(call[0] for call in agentless.executions)], key=by_start)
+        groups = agentless.disputed if agentless.is_idle else [agentless]
+        left = [span for one in groups for span in (*one.models, *(call[0] for call in one.executions))]
+        if not left and root is not None:  # agents that only their names said to be some, and nothing that they did
+            agentless.anchor, agentless.anchor_id = anchor, root
+            return
         # A model request made from a log event has a longer id, which begins with that of the span it names.
-        agentless.anchor_id = earliest.span_id[:8]
+        agentless.anchor_id = min(left, key=by_start).span_id[:8]
         agentless.incomplete = (*agentless.incomplete, "missing_anchor")

@@ -323,3 +323,9 @@ def test_what_a_server_does_to_answer_a_call_are_runs() -> None:
 @pytest.mark.parametrize("more", [{"kind": 3}, {"parent": 9, "remote": True}])
 def test_a_client_and_a_server_that_is_told_its_caller_show_a_call(more: dict[str, Any]) -> None:
     assert called(run_of(served(**more))) == ["pay"]
+
+
+def test_where_only_their_names_said_that_spans_are_agents_and_none_did_anything_a_run_is_in_doubt() -> None:
+    """Each may have made the call, which was made elsewhere."""
+    elsewhere = [span("agent run", 1, 3, remote=True), span("execute_tool f", 2, 5, remote=True)]
+    assert [doubts(run) for run in runs_of(*elsewhere, span("agent run", 4))] == [["nothing_recorded"]]
