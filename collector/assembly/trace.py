@@ -159,7 +159,8 @@ class Trace:
     def held_bytes(self) -> int:
         """Bytes of the raw spans that are held."""
         size = 0
-        for raw in self.held.values():  # `sum` would make an object of each length
+        # As in `size_of`.
+        for raw in self.held.values():
             size += len(raw)
         return size
 

@@ -247,6 +247,7 @@ def _read_graph_of_js(span: Span) -> GenAISpan:
 
 def _structured(state: object) -> list[Any]:
     """Returns the messages of a state that ends with an output in the form of a tool: the call, what it was told, the end."""
+    # Looked for before it is parsed: the state of a long run is large, and few end so.
     if type(state) is not str or (at := state.rfind(_STRUCTURED)) < 0 or _USER_OF_JS in state[at:]:
         return []
     record = parse_any(state)

@@ -98,7 +98,8 @@ def varint(number: int) -> bytes:
 def size_of(parts: list[bytes]) -> int:
     """Returns how many bytes these are together."""
     size = 0
-    for part in parts:  # `sum` would make an object of each length
+    # Not by `sum`, which takes an object for each length: this runs for each span.
+    for part in parts:
         size += len(part)
     return size
 

@@ -334,6 +334,7 @@ def _take_graphs(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry
     for span in spans.values():
         if span.role is not OTHER or span.tracing is USUAL or span.span_id == agentless.anchor_id:
             continue
+        # As `note_graph` tells it of graphs that may call tools in ways of their own, and of LangChain's agents.
         is_graph = span.tracing.identity == "graph" or span.tracing.outcome == "hooked"
         is_own = is_graph and ancestry.ancestors_of(span.span_id).agent is None
         if is_own and len(agentless.wrappers) < MAX_WRAPPERS:
