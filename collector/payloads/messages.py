@@ -310,7 +310,8 @@ def _is_listing(node: Mapping[Any, Any]) -> bool:
     """Whether a part of a message is such a call that asks for the tools."""
     name = name_of(node.get("name")) or ""
     if not name.startswith(_MCP_SERVER):
-        return name == _MCP_LISTING
+        # An application may have a tool of this name.
+        return name == _MCP_LISTING and node.get("type") == _SERVER_CALL
     given = parse_any(node.get("arguments"))
     return isinstance(given, Mapping) and given.get("action") == _LISTING
 

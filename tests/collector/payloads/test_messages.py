@@ -83,6 +83,12 @@ def test_the_input_of_a_streamed_call_is_beside_an_empty_one() -> None:
     assert tool_call_parts([call])[0].arguments == '{"q": 1}'
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("server_tool_call", []), ("tool_call", ["mcp_list_tools"])])
+def test_only_a_provider_lists_the_tools_of_a_server_under_that_name(kind: str, expected: list[str]) -> None:
+    listing = {"type": kind, "id": "mcpl_1", "name": "mcp_list_tools", "arguments": {"server": "shop"}}
+    assert [call.name for call in tool_call_parts([listing])] == expected
+
+
 def test_details_of_a_providers_tool_may_say_nothing_of_its_input() -> None:
     part = {
         "type": "server_tool_call",
