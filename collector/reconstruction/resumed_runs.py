@@ -290,8 +290,10 @@ def _remembers_waiting(run: RunSpans) -> bool:
     return any(model.is_pending and model.is_transcript for model in run.models)
 
 
-def _is_made(one: RequestedCall) -> bool:
-    return one.execution is not None
+def _made_all_asked_last(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:
+    """Whether the last answer of the run asked for calls, and each of them was made."""
+    asked = _asked_last(run, requested)
+    return bool(asked) and all(one.execution is not None for one in asked)
 
 
 def _may_be_awaited(one: RequestedCall) -> bool:
@@ -338,11 +340,7 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     those that were asked for last: they wait for a human.
     """
     anchor = run.anchor
-    if (
-        anchor is not None
-        and anchor.scope == LANGCHAIN_OFFICIAL
-        and all(one.execution for one in _asked_last(run, requested))
-    ):
+    if anchor is not None and anchor.scope == LANGCHAIN_OFFICIAL and _made_all_asked_last(run, requested):
         return False
     if anchor is not None and (says_that_it_waits(run) or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
         return not goes_on_here(run, known)

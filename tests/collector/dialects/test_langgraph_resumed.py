@@ -290,6 +290,11 @@ def test_a_graph_in_a_thread_that_ends_with_a_request_for_calls_waits(
     assert (called(run), doubts(run)) == expected
 
 
+def test_a_graph_waits_also_where_the_request_that_asked_for_the_call_was_lost() -> None:
+    run = run_of(graph_of_deep_agents(PAY, thread="t1"), official(number=2, at=5))
+    assert "other_traces" in doubts(run)
+
+
 def test_a_graph_that_begins_with_an_asked_call_goes_on() -> None:
     done = {"type": "text", "content": "done"}
     told = official(number=3, at=30)
