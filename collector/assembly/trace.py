@@ -20,6 +20,7 @@ from collector.model.past import Past
 from collector.model.span import Resource
 from collector.otlp.handed_over import Handover
 from collector.otlp.lazy import Envelope, parent_links
+from collector.otlp.wire import size_of
 
 _EMPTY: Final = cast("MutableMapping[Any, Any]", MappingProxyType({}))
 """What most traces never have: shared, and read-only for that reason."""
@@ -158,11 +159,7 @@ class Trace:
     @property
     def held_bytes(self) -> int:
         """Bytes of the raw spans that are held."""
-        size = 0
-        # As in `size_of`.
-        for raw in self.held.values():
-            size += len(raw)
-        return size
+        return size_of(list(self.held.values()))
 
     @property
     def total_size(self) -> int:

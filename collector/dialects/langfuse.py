@@ -9,7 +9,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.from_span import compare_with_offered, context_span_of, genai_span_of, model_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
-from collector.model.graphs import MODEL_NODES, is_graph, note_graph, note_node
+from collector.model.graphs import MODEL_NODES, inner_graph, is_graph, note_graph, note_node
 from collector.model.span import Span
 from collector.payloads.haystack import exchange_of_haystack
 from collector.payloads.offered_tools import offers_hosted, tools_in_request
@@ -67,13 +67,8 @@ def read_span(span: Span) -> GenAISpan | None:
     is_agent = (kind == "agent" and not _is_hook(span)) or _text(span, _LANGCHAIN_AGENT) == span.name
     if is_agent or not span.parent_span_id:
         return _read_context(span, Role.AGENT if is_agent else Role.OTHER)
-    return _read_inner_graph(span) if is_graph(_text(span, _INTEGRATION), _text(span, _NODE)) else IGNORED
-
-
-def _read_inner_graph(span: Span) -> GenAISpan:
-    graph = _read_context(span, Role.OTHER)
-    graph.name = graph.agent = None  # of a run with no agent: what is around it may be named
-    return graph
+    is_inner = is_graph(_text(span, _INTEGRATION), _text(span, _NODE))
+    return inner_graph(_read_context(span, Role.OTHER)) if is_inner else IGNORED
 
 
 def _is_hook(span: Span) -> bool:

@@ -19,7 +19,7 @@ from collector.model.from_span import (
     set_raised,
 )
 from collector.model.genai_span import IGNORED, GenAISpan, Role
-from collector.model.graphs import is_graph, note_graph, note_node
+from collector.model.graphs import inner_graph, is_graph, note_graph, note_node
 from collector.model.span import Span
 from collector.payloads.offered_tools import tools_in_request
 from collector.payloads.refusals import Refusal
@@ -62,11 +62,8 @@ def read_span(span: Span) -> GenAISpan | None:
     is_agent = kind == "agent" or (kind == "chain" and _is_agent(span))
     if is_agent or not span.parent_span_id:
         return _read_context(span, Role.AGENT if is_agent else Role.OTHER)
-    if not is_graph(name_of(get(_INTEGRATION)), name_of(get(_NODE))):
-        return IGNORED
-    graph = _read_context(span, Role.OTHER)
-    graph.name = graph.agent = None  # of a run with no agent: what is around it may be named
-    return graph
+    is_inner = is_graph(name_of(get(_INTEGRATION)), name_of(get(_NODE)))
+    return inner_graph(_read_context(span, Role.OTHER)) if is_inner else IGNORED
 
 
 def _is_agent(span: Span) -> bool:

@@ -20,7 +20,7 @@ from collector.model.from_span import (
     set_output,
 )
 from collector.model.genai_span import IGNORED, GenAISpan, Role
-from collector.model.graphs import is_graph, note_graph, note_node
+from collector.model.graphs import inner_graph, is_graph, note_graph, note_node
 from collector.model.span import Span
 from collector.payloads import langchain
 from collector.payloads.messages import tool_call_parts
@@ -78,11 +78,8 @@ def read_span(span: Span) -> GenAISpan | None:
     is_agent = is_agent or find_text(langchain.AGENT, metadata) == span.name
     if is_agent or not span.parent_span_id:
         return _read_context(span, Role.AGENT if is_agent else Role.OTHER)
-    if not is_graph(find_text(langchain.INTEGRATION, metadata), find_text(langchain.NODE, metadata)):
-        return IGNORED
-    graph = _read_context(span, Role.OTHER)
-    graph.name = graph.agent = None  # of a run with no agent: what is around it may be named
-    return graph
+    is_inner = is_graph(find_text(langchain.INTEGRATION, metadata), find_text(langchain.NODE, metadata))
+    return inner_graph(_read_context(span, Role.OTHER)) if is_inner else IGNORED
 
 
 def _read_conventional(span: Span) -> GenAISpan | None:

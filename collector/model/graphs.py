@@ -31,6 +31,12 @@ def is_graph(integration: str | None, node: str | None) -> bool:
     return node is None and integration in _GRAPHS
 
 
+def inner_graph(graph: GenAISpan) -> GenAISpan:
+    """Returns the span of a graph below others as the context that it is there: without a name, which is that of no agent."""
+    graph.name = graph.agent = None
+    return graph
+
+
 def note_graph(genai_span: GenAISpan, span: Span, integration: str | None, state: object) -> None:
     """Note of a run of LangGraph whether all its tools leave spans. ``integration`` is what its metadata says: the graphs of
     LangChain's own agents call tools in one way, which tracers of its callbacks see; middleware may answer in place of a tool

@@ -300,8 +300,7 @@ def call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
 def _call_of_server(call: ToolCallPart) -> ToolCallPart | None:
     """Returns the call that a provider's of a server of MCP is; None if it asks for the tools, or nothing tells for what."""
     given = parse_any(call.arguments)
-    tool = name_of(given.get("tool_name")) if isinstance(given, Mapping) else None
-    if tool is None or not isinstance(given, Mapping):
+    if not isinstance(given, Mapping) or (tool := name_of(given.get("tool_name"))) is None:
         return None
     return ToolCallPart(call.id, tool, given.get("tool_args"), by_provider=True)
 

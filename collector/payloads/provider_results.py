@@ -36,12 +36,13 @@ def provider_result(part: Mapping[Any, Any]) -> ToolResult | None:
 
     Only flags tell of a failure: words that read like one may be those of a page, and leave it open.
     """
-    details = part.get(_CALL)
-    if isinstance(details, Mapping) and is_answered_call(part):
-        part = {**details, "id": part.get("id"), "type": part.get("type")}
+    if is_answered_call(part):
+        details = part.get(_CALL)
+        if isinstance(details, Mapping):
+            part = {**details, "id": part.get("id"), "type": part.get("type")}
         told = _told_with_call(part)
     else:
-        told = _told_with_call(part) if is_answered_call(part) else result_in(part)
+        told = result_in(part)
     if told is None:
         return None
     levels = _levels(part)

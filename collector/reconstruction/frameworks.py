@@ -52,13 +52,13 @@ GENKIT: Final = "genkit"
 END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai", GENKIT)
 """The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that.
 Genkit's also end for the application to make the calls."""
+LANGCHAIN_OFFICIAL: Final = "opentelemetry.instrumentation.genai.langchain"
+"""It writes what the model said last as the output of a graph (1.3b0), also where a tool ended it."""
 LANGCHAIN: Final = (
-    "openinference.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain",
+    "openinference.instrumentation.langchain", LANGCHAIN_OFFICIAL,
     "opentelemetry.instrumentation.langchain", "langsmith",
 )  # fmt: skip
 """Its own agents, which the dialects know by middleware that may answer, ask a model before they call anything."""
-LANGCHAIN_OFFICIAL: Final = "opentelemetry.instrumentation.genai.langchain"
-"""It writes what the model said last as the output of a graph (1.3b0), also where a tool ended it."""
 BEGIN_WITH_ASKED_CALLS: Final = (OPENLIT_GRAPHS, LANGCHAIN_OFFICIAL)
 """Graphs, which may begin with a call of their own. One that has an id was asked for: elsewhere, if no request precedes it."""
 OPENLIT_AGENTS: Final = "openlit.instrumentation.openai_agents"
@@ -74,8 +74,7 @@ sends no context."""
 HIDE_CALLS_OF_PROVIDER: Final = (AGENT_FRAMEWORK, "weave.openai_agents")
 """Of whose agents it is noted where answers may lack what the provider ran, for which there are no spans."""
 LEAVE_OUT_HOSTED: Final = (
-    "opentelemetry.instrumentation.anthropic", "opentelemetry.instrumentation.langchain",
-    "opentelemetry.instrumentation.genai.langchain",
+    "opentelemetry.instrumentation.anthropic", "opentelemetry.instrumentation.langchain", LANGCHAIN_OFFICIAL,
 )  # fmt: skip
 """They leave out of an answer what the provider ran (0.62, 1.3b0)."""
 SMOLAGENTS: Final = "openinference.instrumentation.smolagents"
