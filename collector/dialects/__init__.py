@@ -6,6 +6,7 @@ it, the others only add what is missing.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -74,12 +75,14 @@ from collector.model.from_span import (
     genai_span_of,
     has_remote_parent,
 )
-from collector.model.genai_span import BY_SHAPE, CONVENTIONS, IGNORED, CopiedField, GenAISpan, Role
+from collector.model.genai_span import BY_SHAPE, CONVENTIONS, IGNORED, Content, CopiedField, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.model.span_copies import fill_missing
 from collector.payloads.flattened_attributes import first_attribute
 from collector.payloads.refusals import Refusal
+from collector.payloads.result_counts import count_results
 from collector.payloads.stand_ins import refused_tool
+from collector.payloads.values import MAX_TEXT
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     openinference.DIALECT,  # its processors write to other dialects' spans, so it classifies them
@@ -209,8 +212,8 @@ def read_span(span: Span) -> GenAISpan | None:
         _read_stand_in(genai_span)
     if genai_span is not None and genai_span.output is not None:
         _compare_with_offered(genai_span, attributes)
-    if genai_span is not None and genai_span.role is Role.MODEL and _may_lack_answer(span, genai_span):
-        doubt_answer(genai_span)
+    if genai_span is not None:
+        _read_output(genai_span, span)
     if not span.parent_span_id or semconv.HTTP_ROUTE in attributes or has_remote_parent(span):
         if genai_span is None or genai_span is IGNORED:
             genai_span = genai_span_of(span, Role.OTHER, "")
@@ -232,6 +235,10 @@ def _is_copied(field: CopiedField, text: str) -> bool:
     return otel_genai.is_copied(field, text) and (field != "arguments" or refused_tool(text) is None)
 
 
+_OF_OUTPUT: Final = ("utput", "ompletion", "all_messages")
+"""In the keys of what an agent said last, which may be its whole conversation."""
+_SHORTEST: Final = 64
+"""Characters of a conversation with a result."""
 _WITH_ANSWERS: Final = (Role.MODEL, Role.EVENT)
 
 READING: Final = Reading(_is_plain, otel_genai.FIELDS_OF, _is_copied)
@@ -243,6 +250,23 @@ def _read_stand_in(call: GenAISpan) -> None:
     refused = refused_tool(call.arguments)
     if refused is not None:
         call.name, call.arguments, call.status, call.refusal = refused, None, "error", Refusal()
+
+
+def _read_output(genai_span: GenAISpan, span: Span) -> None:
+    """Note what a span tells, or leaves out, of an answer beyond the calls that it asks for."""
+    if genai_span.role is Role.MODEL and _may_lack_answer(span, genai_span):
+        doubt_answer(genai_span)
+    elif genai_span.role is Role.AGENT and (told := _results_in_output(span.attributes)):
+        genai_span.content = replace(genai_span.content or Content(), told_results=told)
+
+
+def _results_in_output(attributes: dict[str, Any]) -> int:
+    """Returns about how many results of calls an agent's output tells of."""
+    told = 0
+    for key, value in attributes.items():
+        if type(value) is str and _SHORTEST <= len(value) <= MAX_TEXT and any(word in key for word in _OF_OUTPUT):
+            told = max(told, count_results(value))
+    return told
 
 
 def _compare_with_offered(model: GenAISpan, attributes: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ content is bounded, and definitions that every request repeats are stored once.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any, Final
 
 from collector import dialects
@@ -54,8 +55,7 @@ def _with_content(genai_span: GenAISpan, output: object, definitions: object) ->
     output = _bounded_output(output)
     definitions = definitions if definitions is genai_span.user_input else _bounded_definitions(definitions)
     if output or definitions:
-        known = genai_span.content
-        genai_span.content = Content(output, definitions, "" if known is None else known.fits)
+        genai_span.content = replace(genai_span.content or Content(), output=output, tool_definitions=definitions)
     return genai_span
 
 

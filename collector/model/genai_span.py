@@ -75,6 +75,8 @@ class Content:
     """MODEL: of each call in its output, whether it fits the tools that the request offered: letters of ``offered_tools``."""
     hidden: frozenset[Told] = NOTHING_HIDDEN
     """What of the span was read from attributes whose values must not leave."""
+    told_results: int = 0
+    """AGENT: about how many results of calls its output tells of, if that holds the conversation."""
 
 
 @dataclass(slots=True, init=False)

@@ -21,7 +21,7 @@ MAX_PARTS: Final = 64
 TAIL: Final = 16_384
 """How many characters at the end of a model's input are searched for the newest messages."""
 
-_RESULT_MARKERS: Final = (
+RESULT_MARKERS: Final = (
     "ool_call_response", "tool_result", "tool-result", "oolResult", "function_call_output", "function_call_result",
     "shell_call_output", "apply_patch_call_output",
     "functionResponse", "function_response", "oolResponse", "tool_call_result", "tool_call_id", '"tool"', '"ToolMessage"',
@@ -236,10 +236,10 @@ def _is_of_human(extra: object) -> bool:
 
 def may_contain_results(messages: object) -> bool:
     """Whether parsing a model's input could find the result of a tool call."""
-    return type(messages) is not str or any(marker in messages for marker in _RESULT_MARKERS)
+    return type(messages) is not str or any(marker in messages for marker in RESULT_MARKERS)
 
 
-_MODEL_MARKERS: Final = (
+MODEL_MARKERS: Final = (
     '"assistant"', '"Assistant"', '"AIMessage"', '"function_call"', "ASSISTANT: 'assistant'", "MessageRole.ASSISTANT",
 )  # fmt: skip
 
@@ -252,12 +252,12 @@ def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
     if type(messages) is str:
         tail = messages[-TAIL:]
         last_output = 0
-        for word in _MODEL_MARKERS:  # each from where the last one was found: nearly all texts have but the first
+        for word in MODEL_MARKERS:  # each from where the last one was found: nearly all texts have but the first
             last_output = max(last_output, tail.rfind(word, last_output))
         if len(messages) > MAX_TEXT:
             return None
         if not _has_hint(tail[last_output:]):
-            return () if any(tail.find(marker, last_output) >= 0 for marker in _RESULT_MARKERS) else None
+            return () if any(tail.find(marker, last_output) >= 0 for marker in RESULT_MARKERS) else None
     results = results_told(messages)
     if not results:
         return None

@@ -141,7 +141,7 @@ def is_answered(messages: object) -> bool:
     return type(messages) is str and '"interruptResponse":true' in messages
 
 
-_USER_MARKERS: Final = ('"user"', '"User"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")
+USER_MARKERS: Final = ('"user"', '"User"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")
 _ANSWER: Final = '"assistant"'
 _OTHER_MARKERS: Final = (
     _ANSWER, '"Assistant"', '"AIMessage"', '"tool"', '"ToolMessage"', '"tool_result"', '"tool_call_response"',
@@ -163,7 +163,7 @@ def newest_user_input(messages: object) -> object | None:
     if type(messages) is str:
         tail = messages[-TAIL:] if len(messages) <= MAX_TEXT else ""
         answer = max(0, tail.rfind(_ANSWER))  # what the user said before the model's last answer is not the newest
-        start = next((start for word in _USER_MARKERS if (start := tail.rfind(word, answer)) >= 0), -1)
+        start = next((start for word in USER_MARKERS if (start := tail.rfind(word, answer)) >= 0), -1)
         if start < 0 or any(tail.find(word, start) >= 0 for word in _OTHER_MARKERS):
             return None
         return messages if len(messages) <= _LONG else _newest_alone(messages)

@@ -10,6 +10,7 @@ from collector.reconstruction.accounts import accounts_for, asked_last
 from collector.reconstruction.confirmation import unconfirmed_reading
 from collector.reconstruction.context import RunContext
 from collector.reconstruction.drafts import DraftCall, RunSpans
+from collector.reconstruction.frameworks import TRACE_NO_REQUESTS
 from collector.reconstruction.ordering import Unordered
 from scorers.quoting import shorten
 from scorers.trajectory import Doubt
@@ -56,7 +57,7 @@ def run_doubts(
         found.append(unconfirmed)
     if run.has_unrecorded_calls:
         found.append(Doubt("unrecorded_calls", sentence="tools were called, and neither messages nor spans say which"))
-    if run.is_continued or (run.anchor is not None and run.anchor.tracing.extent == "apart"):
+    if run.goes_on:
         found.append(Doubt("other_traces", sentence="the agent goes on in other traces: score the conversation"))
     elif not calls and _is_silent(run):
         found.append(Doubt("nothing_recorded", sentence="neither tool spans nor the output of a model were recorded"))
@@ -73,12 +74,15 @@ def run_doubts(
 
 def _is_silent(run: RunSpans) -> bool:
     """Whether nothing recorded would show a tool call."""
-    if run.has_spans_of_all:
-        return False
     models = [*run.models, *(model for disputed in run.disputed for model in disputed.models)]
     if models:
-        return not any(model.has_output or model.finish for model in models)
-    return not run.children and run.anchor is not None and run.anchor.role is AGENT
+        return not run.has_spans_of_all and not any(model.has_output or model.finish for model in models)
+    anchor = run.anchor
+    if run.children or anchor is None or anchor.role is not AGENT:
+        return False
+    return not run.has_spans_of_all or (
+        anchor.dialect not in TRACE_NO_REQUESTS and anchor.scope not in TRACE_NO_REQUESTS
+    )
 
 
 def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> list[Doubt]:

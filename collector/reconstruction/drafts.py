@@ -101,6 +101,16 @@ class RunSpans:
         return self.anchor is not None and self.anchor.refusal is not None and self.anchor.refusal.is_of_rest
 
     @property
+    def goes_on(self) -> bool:
+        """Whether a part of it is in other traces, as its spans tell."""
+        return self.is_continued or (self.anchor is not None and self.anchor.tracing.extent == "apart")
+
+    @property
+    def told_results(self) -> int:
+        """About how many results of calls its agent's output tells of."""
+        return 0 if self.anchor is None or self.anchor.content is None else self.anchor.content.told_results
+
+    @property
     def has_spans_of_all(self) -> bool:
         """Whether each of its calls leaves a span, as its agent's span tells, or a further one."""
         return (self.anchor is not None and self.anchor.tracing.traced_calls == "all") or any(

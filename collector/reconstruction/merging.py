@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AGENT, GenAISpan
-from collector.payloads.tool_results import may_contain_results
-from collector.payloads.user_input import is_approval
 from collector.reconstruction.call_history import CallHistory
 from collector.reconstruction.calls_without_span import (
     accept_repeated,
@@ -28,7 +26,8 @@ from collector.reconstruction.duplicate_calls import UNSURE, without_steps
 from collector.reconstruction.earlier_calls import calls_of_this_run, waited
 from collector.reconstruction.executions import doubt_unparsed, merged_execution, refuse_with_run
 from collector.reconstruction.frameworks import OPENAI_AGENTS, WITHOUT_REQUESTS
-from collector.reconstruction.known_calls import KnownCalls, is_given_answer
+from collector.reconstruction.known_calls import KnownCalls
+from collector.reconstruction.lost_requests import may_lack_requests
 from collector.reconstruction.matching import CLASSES, assign_responses, match
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
@@ -104,7 +103,7 @@ def _with_requests(
     if own is not requested:
         requested, history = own, CallHistory(models, own, is_ordered=run.turns_are_ordered)
     checkpoint()
-    if _may_lack_requests(run, models, requested) or (requested and _has_unasked_calls(calls)):
+    if may_lack_requests(run, known, models, requested, calls):
         requested += _unrequested(run, known, history, calls, requested)
     if calls and not requested:
         assign_responses(calls, run)
@@ -343,29 +342,6 @@ def _doubt_without_results(calls: Iterable[DraftCall], run: RunSpans, known: Kno
             call.executed = False
             call.doubt_execution("its span holds no result")
             run.is_continued |= not goes_on_here(run, known)
-
-
-def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:
-    """Whether the inputs of models may tell of calls that neither outputs nor spans show; else they are not parsed."""
-    if all(model.history is None for model in models):
-        return False
-    # Inputs grow with every turn, so reading all of them is quadratic. Each line below is a sign that something is
-    # missing which only they can tell.
-    return (
-        not run.executions
-        or bool(run.disputed)
-        or any(request.execution is None for request in requested)
-        or not all(model.has_output for model in models[:-1])
-        # The run goes on with what an earlier trace asked for, once a human has answered.
-        or any(spans[0].start_ns < models[0].start_ns for spans in run.executions)
-        or (run.anchor is not None and (is_approval(run.anchor.user_input) or is_given_answer(run)))
-        or (models[0].history is not None and (models[0].user_input is None or may_contain_results(models[0].history)))
-    )
-
-
-def _has_unasked_calls(calls: Iterable[DraftCall]) -> bool:
-    """Whether there is a call that no recorded answer asked for: the request that did was lost, perhaps with other calls."""
-    return any(call.turn < 0 and call.enclosing_id is None and call.doubt is None for call in calls)
 
 
 def _unrequested(

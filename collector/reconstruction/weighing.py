@@ -35,6 +35,9 @@ class Shown:
         denied = _denied(run)
         self._denied_ids = {told.call_id for told in denied}
         self._denied_tools = {told.name for told in denied}
+        requests = list(requests)
+        self.asked = len(requests)
+        """How many calls the models asked for."""
         self._last = max((request.turn for request in requests), default=-1)
         self.is_run_elsewhere = run.anchor is not None and run.anchor.tracing.outcome == "told"
         """Whether another process runs calls of that turn."""
@@ -230,6 +233,10 @@ def _weigh_last(
         call.doubt_execution("its tool may leave no span, and the run may have gone on after the model asked for it")
     elif run.anchor is not None and run.anchor.status == "error":
         return  # with the refusal of this call
+    elif run.told_results >= shown.asked:
+        call.doubt_execution(
+            "no span shows it, and the agent's output tells of a result for each call that was asked for"
+        )
     # The provider may run tools of its own, of which it alone knows the parameters, and answers when they have returned.
     elif request.model.finish == "other" and request.fit not in ("fits", "misfit"):
         call.doubt_execution("the model's answer holds it, and ended all the same")

@@ -21,6 +21,8 @@ _CONTENT = (
     "ai.response.toolCalls", "ai.toolCall.args", "ai.toolCall.result", "tool.parameters", "all_messages_events",
     "pydantic_ai.all_messages", "final_result", "tool_arguments", "tool_response", "gen_ai.system_instructions",
 )  # fmt: skip
+_BATCHES = (2, 4, 8)
+"""Of how many spans."""
 _HOST_NAMES = ("service.name", "host.name", "service.instance.id")
 
 
@@ -33,12 +35,12 @@ class Stage(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One change of one recording; ``lost`` is the span that never arrives, or arrives late."""
+    """One change of one recording; ``lost`` are the spans that never arrive, or arrive late."""
 
     family: str
     label: str
     stages: Sequence[Stage]
-    lost: Span | None = None
+    lost: Sequence[Span] = ()
 
 
 def none(item: Recording) -> Change:
@@ -50,7 +52,7 @@ def loss(item: Recording) -> Iterator[Change]:
     """One span never arrives; the log signal never arrives."""
     for row in item.spans:
         rest = [other for other in item.spans if other is not row]
-        yield Change(f"loss: one {role(row.span)} span", row.span.name, [Stage(0, rest, item.logs)], row.span)
+        yield Change(f"loss: one {role(row.span)} span", row.span.name, [Stage(0, rest, item.logs)], [row.span])
     if item.logs:
         yield Change("loss: the log signal", "", [Stage(0, item.spans, [])])
 
@@ -59,7 +61,19 @@ def tail(item: Recording) -> Iterator[Change]:
     """The process died: only what had ended by then arrives."""
     ended = sorted(item.spans, key=lambda row: row.span.end_time_unix_nano)
     for count in range(1, len(ended)):
-        yield Change("tail: cut after some ends", str(count), [Stage(0, ended[:count], item.logs)], ended[-1].span)
+        yield Change("tail: cut after some ends", str(count), [Stage(0, ended[:count], item.logs)], [ended[-1].span])
+
+
+def batch(item: Recording) -> Iterator[Change]:
+    """A request of an exporter is lost: spans that ended one after the other, the first of the trace or later ones."""
+    ended = sorted(item.spans, key=lambda row: row.span.end_time_unix_nano)
+    for size in _BATCHES:
+        for first in range(len(ended) - size):  # what came last is there: the rest is a matter of `tail`
+            gone = {row.span.span_id: row.span for row in ended[first : first + size]}
+            kept = [row for row in item.spans if row.span.span_id not in gone]
+            where = "later spans" if first else "the first spans"
+            label = f"{size} after {first}"
+            yield Change(f"batch lost: {where}", label, [Stage(0, kept, item.logs)], list(gone.values()))
 
 
 def late(item: Recording) -> Iterator[Change]:
@@ -69,7 +83,7 @@ def late(item: Recording) -> Iterator[Change]:
         if kind in ("tool", "agent"):
             rest = [other for other in item.spans if other is not row]
             stages = [Stage(0, rest, item.logs), Stage(2, [row], [])]
-            yield Change(f"late: one {kind} span by 2 s", row.span.name, stages, row.span)
+            yield Change(f"late: one {kind} span by 2 s", row.span.name, stages, [row.span])
     if item.logs:
         yield Change("late: the log signal by 2 s", "", [Stage(0, item.spans, []), Stage(2, [], item.logs)])
 
@@ -182,6 +196,7 @@ def _changed(item: Recording, change: Callable[[Span, Resource], None], *, tools
 FAMILIES: dict[str, Callable[[Recording], Iterator[Change]]] = {
     "loss": loss,
     "tail": tail,
+    "batch": batch,
     "late": late,
     "repeated": repeated,
     "content": content,

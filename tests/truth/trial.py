@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -183,17 +183,28 @@ def _result(item: Recording, change: Change, kind: str, truth: str, verdicts: Se
 
 
 def is_told(result: Result) -> bool:
-    """Whether the rest of the trace tells of the call in the lost span: by its id, by its words, or by a span below it."""
-    lost = result.change.lost
-    if lost is None:
+    """Whether the rest of the trace tells of a call in a lost span: by its id, by its words, or by a span below it."""
+    if not result.change.lost:
         return True
-    rest = [row.span for row in result.recording.spans if row.span.span_id != lost.span_id]
-    if any(span.parent_span_id == lost.span_id for span in rest):
-        return True
-    ids = [value for key, value in texts(lost).items() if key.endswith(_CALL_IDS) and value]
+    rest = _rest(result)
+    parents = {span.parent_span_id for span in rest}
     written = [span.SerializeToString() for span in rest]
     written += [row.record.SerializeToString() for row in result.recording.logs]
+    return any(_is_told(result, lost, rest, parents, written) for lost in result.change.lost)
+
+
+def _is_told(
+    result: Result, lost: Span, rest: Sequence[Span], parents: Collection[bytes], written: Sequence[bytes]
+) -> bool:
+    if lost.span_id in parents:
+        return True
+    ids = [value for key, value in texts(lost).items() if key.endswith(_CALL_IDS) and value]
     return any(one.encode() in text for one in ids for text in written) or _is_told_in_words(result, lost, rest)
+
+
+def _rest(result: Result) -> list[Span]:
+    lost = {span.span_id for span in result.change.lost}
+    return [row.span for row in result.recording.spans if row.span.span_id not in lost]
 
 
 def _is_told_in_words(result: Result, lost: Span, rest: Iterable[Span]) -> bool:
@@ -210,11 +221,9 @@ def _is_told_in_words(result: Result, lost: Span, rest: Iterable[Span]) -> bool:
 
 
 def why_untold(result: Result) -> str:
-    """Why the rest of the trace does not tell of the lost span."""
-    lost = result.change.lost
-    rest = [row.span for row in result.recording.spans if lost is None or row.span.span_id != lost.span_id]
-    models = [span for span in rest if role(span) == "model"]
-    if lost is not None and role(lost) == "model":
+    """Why the rest of the trace does not tell of the lost spans."""
+    models = [span for span in _rest(result) if role(span) == "model"]
+    if all(role(span) == "model" for span in result.change.lost):
         return "its model's output was the only record of the call: the tool left no span"
     if not models:
         return "code called the tool, or no request to a model was recorded"

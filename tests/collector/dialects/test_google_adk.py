@@ -558,7 +558,8 @@ def test_in_java_what_a_callback_raised_inside_an_agent_ends_the_call_of_the_age
 
 
 @pytest.mark.parametrize(
-    ("resource", "asks", "expected"), [(JAVA, False, ["other_traces"]), (JAVA, True, []), (Resource({}), False, [])]
+    ("resource", "asks", "expected"),
+    [(JAVA, False, ["other_traces"]), (JAVA, True, []), (Resource({}), False, ["nothing_recorded"])],
 )
 def test_agents_that_run_in_parallel_have_traces_of_their_own_in_java(
     resource: Resource, expected: list[str], *, asks: bool

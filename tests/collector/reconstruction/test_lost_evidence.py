@@ -378,8 +378,92 @@ def test_a_span_without_its_own_request_is_not_that_of_an_earlier_call_of_the_to
         tool_span("pay", {"n": 1}, 3, at=40, call_id="c2"),
         model_span((), 4, at=60, input_messages=history),
     )
-    assert (called(run), doubts(run)) == (["pay"], [])
+    assert (called(run), doubts(run)) == (["(pay)", "pay"], [])
     assert [(c.id, c.arguments) for c in run.trajectory.calls if c.executed] == [("c2", {"n": 1})]
+
+
+def test_an_agent_of_which_nothing_else_arrived_may_have_called_anything() -> None:
+    """Each call leaves a span, as does each request: without one, those of calls may be lost as well."""
+    agent = agent_span(scope="strands.telemetry.tracer")
+    assert (called(run_of(agent)), doubts(run_of(agent))) == ([], ["nothing_recorded"])
+
+
+def turns_of(*names: str) -> list[list[Span]]:
+    """Returns the spans of an agent by turn: a request, and the call that it asked for, each told all before it."""
+    told, turns = [user("book")], list[list[Span]]()
+    for at, name in enumerate(names):
+        known, start = f"call_of_{name}", 20 * at
+        request = model_span([(known, name, {})], 10 + at, at=start, lasting=5, input_messages=list(told))
+        turns.append([request, tool_span(name, {}, 30 + at, at=start + 6, lasting=5, call_id=known)])
+        told += [asked((known, name, {})), result(known, "done")]
+    turns.append([model_span((), 10 + len(names), at=20 * len(names), lasting=5, input_messages=told)])
+    return turns
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"),
+    [
+        (0, (["check", "pay"], ["unrecorded_calls"])),  # or they were made before the run
+        (1, (["find", "check", "pay"], ["unobserved_results"])),
+        (2, (["find", "check", "pay"], ["unobserved_results"])),
+    ],
+)
+def test_a_turn_of_which_all_spans_were_lost_is_told_in_the_next_request(
+    lost: int, expected: tuple[list[str], list[str]]
+) -> None:
+    """As with a batch that an exporter gave up: no answer that is left asked for the call."""
+    left = [spans for at, spans in enumerate(turns_of("find", "check", "pay")) if at != lost]
+    run = run_of(agent_span(lasting=100), *(span for spans in left for span in spans))
+    assert (called(run), doubts(run)) == expected
+
+
+def test_what_an_agent_was_told_before_the_users_last_message_was_called_in_an_earlier_run() -> None:
+    earlier = [
+        user("find"),
+        asked(("c0", "find", {})),
+        result("c0", "found"),
+        {"role": "assistant", "content": "Found."},
+    ]
+    told = [*earlier, user("pay"), asked(("c1", "pay", {})), result("c1", "paid")]
+    run = run_of(
+        agent_span(lasting=100),
+        model_span([("c1", "pay", {})], 2, at=0, lasting=5, input_messages=told[:-2]),
+        tool_span("pay", {}, 3, at=10, lasting=5, call_id="c1"),
+        model_span((), 4, at=20, lasting=5, input_messages=told),
+    )
+    assert (called(run), doubts(run)) == (["pay"], [])
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ((0, 1, 4), (["find"], ["unrecorded_calls"])),  # a turn was lost
+        ((0, 1), (["find"], ["unrecorded_calls"])),  # and all after it
+        ((0, 1, 2), (["find", "(pay)"], ["uncertain_execution", "unobserved_results"])),  # all after the last request
+        ((0, 1, 2, 3, 4), (["find", "pay"], [])),
+    ],
+)
+def test_an_agents_output_tells_of_a_call_of_which_all_spans_were_lost(
+    kept: tuple[int, ...], expected: tuple[list[str], list[str]]
+) -> None:
+    """That of LangGraph or Pydantic AI holds the conversation. No request that is left was told of the call."""
+    said = [
+        user("book"),
+        asked(("c1", "find", {})),
+        result("c1", "found"),
+        asked(("c2", "pay", {})),
+        result("c2", "paid"),
+    ]
+    spans = [
+        model_span([("c1", "find", {})], 2, at=0),
+        tool_span("find", {}, 3, at=12, lasting=5, call_id="c1"),
+        model_span([("c2", "pay", {})], 4, at=20),
+        tool_span("pay", {}, 5, at=32, lasting=5, call_id="c2"),
+        model_span((), 6, at=40),
+    ]
+    agent = agent_span(attributes={"gen_ai.output.messages": json.dumps(said)})
+    run = run_of(agent, *(spans[at] for at in kept))
+    assert (called(run), doubts(run)) == expected
 
 
 @pytest.mark.parametrize(

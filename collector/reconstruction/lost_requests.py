@@ -1,0 +1,83 @@
+"""Whether requests to models may be missing that asked for calls of a run: what models were told later holds those as well.
+
+Inputs grow with every turn, so that to read all of them is quadratic. They are read only where something is missing that
+they alone can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from collector.model.genai_span import GenAISpan
+from collector.payloads.result_counts import may_tell_of_more
+from collector.payloads.tool_results import may_contain_results
+from collector.payloads.user_input import is_approval
+from collector.reconstruction.drafts import DraftCall, RunSpans
+from collector.reconstruction.known_calls import KnownCalls, is_given_answer
+from collector.reconstruction.requested_calls import RequestedCall
+
+
+def may_lack_requests(
+    run: RunSpans,
+    known: KnownCalls,
+    models: Sequence[GenAISpan],
+    requested: Sequence[RequestedCall],
+    calls: Iterable[DraftCall],
+) -> bool:
+    """Whether the inputs of ``models`` may tell of calls that neither their outputs nor spans show."""
+    return (
+        _may_be_told(run, models, requested)
+        or (bool(requested) and _has_unasked_calls(calls))
+        or _is_told_of_more(run, known, models, requested)
+    )
+
+
+def _may_be_told(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:
+    if all(model.history is None for model in models):
+        return False
+    # Each line is a sign that something is missing.
+    return (
+        not run.executions
+        or bool(run.disputed)
+        or any(request.execution is None for request in requested)
+        or not all(model.has_output for model in models[:-1])
+        # The run goes on with what an earlier trace asked for, once a human has answered.
+        or any(spans[0].start_ns < models[0].start_ns for spans in run.executions)
+        or (run.anchor is not None and (is_approval(run.anchor.user_input) or is_given_answer(run)))
+        or (models[0].history is not None and (models[0].user_input is None or may_contain_results(models[0].history)))
+    )
+
+
+def _has_unasked_calls(calls: Iterable[DraftCall]) -> bool:
+    """Whether there is a call that no recorded answer asked for: the request that did was lost, perhaps with other calls."""
+    return any(call.turn < 0 and call.enclosing_id is None and call.doubt is None for call in calls)
+
+
+def _is_told_of_more(
+    run: RunSpans, known: KnownCalls, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]
+) -> bool:
+    """Whether the newest input seems to hold results of more calls than recorded answers asked for: the spans of all that is
+    missing were lost, as with a batch that an exporter gave up. After a handoff an agent is told of the calls of another.
+    """
+    newest = next((model.history for model in reversed(models) if model.history is not None), None)
+    if type(newest) is not str or not may_tell_of_more(newest, len(requested)):
+        return False
+    return run.anchor is None or known.is_first(run.anchor)
+
+
+def tells_of_more(
+    run: RunSpans, known: KnownCalls, groups: Sequence[RunSpans], drafts: Sequence[Sequence[DraftCall]]
+) -> bool:
+    """Whether the output of an agent tells of more calls than it is known to have made, with all agents below it. One that
+    others went before may tell of theirs, and one that goes on in other traces of those there.
+    """
+    told, anchor = run.told_results, run.anchor
+    if not told or anchor is None or run.goes_on or not known.is_first(anchor):
+        return False
+    made = 0
+    for one, calls in zip(groups, drafts, strict=True):
+        outer: RunSpans | None = one
+        while outer is not None and outer is not run:
+            outer = outer.parent
+        made += len(calls) if outer is run else 0
+    return told > made
