@@ -245,7 +245,7 @@ class QueuedExporter:
         if request.signal not in self._failing:
             self._failing.add(request.signal)
             what = f"{request.signal} to {self._target}"
-            _log.warning("sending %s failed, retrying in %.1f s: %s", what, pause, error)
+            _log.warning("sending %s failed, retrying in %.1f s: %s", what, pause, error, extra={"about": what})
 
     def _report_success(self, request: ExportRequest, rejected: Rejected) -> None:
         # A backend may claim to have rejected more than it was sent.
@@ -257,7 +257,8 @@ class QueuedExporter:
             self._losses.add(request.signal, lost, f"rejected by the backend: {rejected.message}", "rejected")
         if request.signal in self._failing:
             self._failing.remove(request.signal)
-            _log.info("%s accepts %s again", self._target, request.signal)
+            what = f"{request.signal} to {self._target}"
+            _log.info("%s accepts %s again", self._target, request.signal, extra={"about": what})
 
 
 class LossReport:
@@ -276,18 +277,19 @@ class LossReport:
         loss.items += items
         loss.message = message
         if self._now() >= loss.due:
-            self._say(signal, loss)
+            self._say(key, loss)
 
     def flush(self) -> None:
         """Say what has not been said yet."""
-        for (signal, _), loss in self._lines.items():
+        for key, loss in self._lines.items():
             if loss.requests:
-                self._say(signal, loss)
+                self._say(key, loss)
 
-    def _say(self, signal: Signal, loss: _Loss) -> None:
-        what = f"{loss.items} {_ITEMS[signal]} for {self._target}"
+    def _say(self, key: tuple[Signal, str], loss: _Loss) -> None:
+        what = f"{loss.items} {_ITEMS[key[0]]} for {self._target}"
         many = f" in {loss.requests} requests" if loss.requests > 1 else ""
-        _log.error("dropped %s%s: %s", what, many, loss.message)
+        about = " ".join((self._target, *key))  # what is not logged for others' sake is not said again
+        _log.error("dropped %s%s: %s", what, many, loss.message, extra={"about": about})
         loss.requests = loss.items = 0
         loss.due = self._now() + REPORT_INTERVAL
 

@@ -29,17 +29,22 @@ class JsonFormatter(logging.Formatter):
 
 
 class RepeatLimit(logging.Filter):
-    """Passes three records of one log statement every 10 s. The first after that says how many more there were."""
+    """Passes three records of one log statement every 10 s. The first after that says how many more there were.
+
+    Records whose ``extra`` says what they are ``about`` are counted by that, too: a backend that fails all the time must not
+    hide that another does. It may take few values.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._passed: dict[tuple[str, int], tuple[float, int]] = {}  # since when, and how many, by log statement
+        # Since when, and how many, by log statement and what it is about.
+        self._passed: dict[tuple[str, int, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to log the record; may add the count to its message."""
-        statement = record.pathname, record.lineno
+        statement = record.pathname, record.lineno, getattr(record, "about", "")
         since, count = self._passed.get(statement, (record.created, 0))
-        if record.created - since < _INTERVAL:
+        if 0.0 <= record.created - since < _INTERVAL:  # below 0 the clock was set back, maybe by hours
             self._passed[statement] = since, count + 1
             return count < _MOST
         self._passed[statement] = record.created, 1

@@ -20,6 +20,7 @@ from collector.delivery.queued_exporter import REPORT_INTERVAL, DeliveryError, L
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter
 from collector.service.health import Health
+from collector.service.log_config import RepeatLimit
 from collector.service.status import facts
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
@@ -153,6 +154,55 @@ def test_a_loss_is_said_at_once_and_then_once_in_a_while(caplog: pytest.LogCaptu
         "dropped 2 log records for tempo:4317: UNIMPLEMENTED: no logs",
         "dropped 1 spans for tempo:4317: INTERNAL",
         "dropped 10 log records for tempo:4317 in 5 requests: UNIMPLEMENTED: still no logs",
+    ]
+
+
+def test_every_reason_is_said_however_many_there_are(caplog: pytest.LogCaptureFixture) -> None:
+    reasons = ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "INTERNAL", "UNIMPLEMENTED", "PERMISSION_DENIED")
+    caplog.handler.addFilter(limit := RepeatLimit())
+    report = LossReport("tempo:4317", lambda: 0.0)
+    for reason in reasons:
+        report.add("traces", 1, reason, reason)
+        report.add("traces", 7, reason, reason)
+    report.flush()
+    caplog.handler.removeFilter(limit)
+    assert [record.message for record in caplog.records] == [
+        *(f"dropped 1 spans for tempo:4317: {reason}" for reason in reasons),
+        *(f"dropped 7 spans for tempo:4317: {reason}" for reason in reasons),
+    ]
+
+
+def test_a_backend_that_fails_now_and_then_does_not_hide_that_another_is_down(caplog: pytest.LogCaptureFixture) -> None:
+    async def serve(target: str, signal: Signal, failures: int) -> None:
+        answers = iter([DeliveryError("down", retryable=True), None] * failures)
+
+        class Backend:
+            async def send(self, _request: ExportRequest) -> Rejected:
+                if (answer := next(answers)) is not None:
+                    raise answer
+                return Rejected()
+
+            async def close(self) -> None:
+                pass
+
+        queue = SendingQueue(SendingQueueConfig())
+        exporter = QueuedExporter(
+            queue, Telemetry(), ManualClock(), name="otlp", target=target, connect=Backend,
+            retry=RetryConfig(), consumers=1, drain_timeout=10.0,
+        )  # fmt: skip
+        for _ in range(failures):
+            queue.put(ExportRequest(signal, LOGS, 3))
+        await exporter.start()
+        await exporter.shutdown()
+
+    caplog.handler.addFilter(limit := RepeatLimit())
+    with caplog.at_level(logging.INFO):
+        asyncio.run(serve("tempo", "traces", 5))
+        asyncio.run(serve("loki", "logs", 1))
+    caplog.handler.removeFilter(limit)
+    assert [record.message for record in caplog.records if "loki" in record.message] == [
+        "sending logs to loki failed, retrying in 1.0 s: down",
+        "loki accepts logs again",
     ]
 
 

@@ -37,10 +37,11 @@ def test_what_an_exception_quotes_is_shortened() -> None:
     assert len(JsonFormatter().format(record)) < 40_000
 
 
-def passed(limit: RepeatLimit, line: int, seconds: float) -> str:
+def passed(limit: RepeatLimit, line: int, seconds: float, about: str = "") -> str:
     """What is logged of a record of the statement at ``line``: "" for nothing."""
     record = logging.LogRecord("collector", logging.ERROR, "file.py", line, "trace %d%%", (7,), None)
     record.created = 1000.0 + seconds
+    record.__dict__.update({"about": about} if about else {})
     return record.getMessage() if limit.filter(record) else ""
 
 
@@ -51,6 +52,20 @@ def test_one_statement_logs_three_lines_in_ten_seconds_and_how_many_more_there_w
     assert passed(limit, 1, 10.0) == "trace 7%; 47 more since the last such line"
     assert passed(limit, 1, 10.1) == "trace 7%"
     assert passed(limit, 1, 30.0) == "trace 7%"
+
+
+def test_what_is_about_something_else_is_counted_apart() -> None:
+    limit = RepeatLimit()
+    assert [passed(limit, 1, 0.1 * number, "traces") for number in range(5)] == ["trace 7%"] * 3 + [""] * 2
+    assert passed(limit, 1, 0.6, "logs") == "trace 7%"
+    assert passed(limit, 1, 10.0, "traces") == "trace 7%; 2 more since the last such line"
+
+
+def test_a_clock_that_is_set_back_silences_nothing() -> None:
+    limit = RepeatLimit()
+    assert [passed(limit, 1, 0.1 * number) for number in range(5)] == ["trace 7%"] * 3 + [""] * 2
+    assert passed(limit, 1, -3600.0) == "trace 7%; 2 more since the last such line"
+    assert [passed(limit, 1, -3600.0 + number) for number in range(1, 4)] == ["trace 7%"] * 2 + [""]
 
 
 def test_the_process_limits_what_senders_can_make_it_log() -> None:
