@@ -77,6 +77,11 @@ class Optional(Written):
     optional: Element
 
 
+def _require_order(least: int, most: int | None) -> None:  # 0 at most would be an element that is never there
+    if most is not None and most < max(least, 1):
+        raise ValueError(f"max {most} is below min {max(least, 1)}")
+
+
 class Repeat(Written):
     """The element at least ``min`` and at most ``max`` times in a row; without ``max`` any number of times."""
 
@@ -86,9 +91,7 @@ class Repeat(Written):
 
     @model_validator(mode="after")
     def _ordered(self) -> Repeat:
-        # A repetition of at most 0 times would be an element that is never there.
-        if self.max is not None and self.max < max(self.min, 1):
-            raise ValueError(f"max {self.max} is below min {max(self.min, 1)}")
+        _require_order(self.min, self.max)
         return self
 
 
@@ -172,6 +175,7 @@ class Expect(Written):
             raise ValueError("mode single_tool takes exactly one tool")
         self._require_owner(("arguments", "arguments_mode"), "tool")
         self._require_owner(("min", "max"), "repeat")
+        _require_order(self.min, self.max)  # `element` does not validate
         return self
 
     def _require_owner(self, keys: tuple[str, ...], owner: str) -> None:

@@ -79,6 +79,8 @@ RULES: list[tuple[dict[str, Any], str, str]] = [
     ({"route": "/x"}, ".route", "route goes under match"),
     ({"tests": []}, ".tests", "tests goes beside rules"),
     ({"expect": {"pass": 0.5}}, ".expect.pass", "pass goes beside expect"),
+    ({"expect": {"repeat": "a", "min": 3, "max": 1}}, ".expect", "max 1 is below min 3"),
+    ({"expect": {"repeat": "a", "max": 0}}, ".expect", "max 0 is below min 1"),
     ({"expect": {"threshold": 0.5}}, ".expect.threshold", "unknown key threshold; known are tool, "),
 ]
 ELEMENTS: list[tuple[Any, str, str]] = [
