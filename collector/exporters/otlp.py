@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import os
 import ssl
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, cast
@@ -143,7 +144,7 @@ class HttpTransport:
         except TimeoutError:
             raise DeliveryError(f"no answer in {self._timeout:g} s", retryable=True) from None
         except self._http.HTTPError as error:
-            message = f"{type(error).__name__}: {error}"
+            message = f"{type(error).__name__}: {_told(error)}"
             if any(sign in message.lower() for sign in _PLAIN_TEXT):
                 message += "; if the backend speaks plain text, write http://"
             raise DeliveryError(message, retryable=True) from None
@@ -183,6 +184,19 @@ class HttpTransport:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+def _told(error: BaseException) -> str:
+    """Returns what the client says, and where it does not say it, what the system told it: "Connection refused"."""
+    said, below = str(error), error
+    while (cause := below.__cause__ or below.__context__) is not None:
+        below = cause
+    if isinstance(below, BaseExceptionGroup):  # of attempts at several addresses
+        below = below.exceptions[0]
+    number = below.errno if isinstance(below, OSError) and not isinstance(below, ssl.SSLError) else None
+    if number is None or number <= 0 or (told := os.strerror(number)) in said:  # below 0: of a name that is not found
+        return said
+    return f"{said}: {told}" if said else told
 
 
 async def _answer(response: httpx.Response) -> bytes:

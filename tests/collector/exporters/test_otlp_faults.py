@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 import threading
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
@@ -17,12 +19,13 @@ from collector.component import ExportRequest
 from collector.config.exporters import OtlpExporterConfig
 from collector.delivery.queued_exporter import DeliveryError
 from collector.delivery.sending_queue import SendingQueue
-from collector.exporters.otlp import GrpcTransport, OtlpExporter
+from collector.exporters.otlp import GrpcTransport, HttpTransport, OtlpExporter
 from collector.otlp.status import retry_after
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
+from tests.collector_process import free_port
 from tests.harness import value
 from tests.sinks import ManualClock, OtlpSink
 from tests.waiting import PATIENCE, until
@@ -159,6 +162,40 @@ def test_a_request_that_times_out_is_retried() -> None:
     with OtlpSink([slow]) as sink:
         outcome = grpc_delivery(sink.endpoint, timeout="1s")
     assert (outcome, sink.calls) == (0, 2)
+
+
+def failure_over_http(port: int) -> str:
+    """What is said of a request that a backend on this port does not take."""
+
+    async def run() -> str:
+        config = OtlpExporterConfig.model_validate({"endpoint": f"http://127.0.0.1:{port}", "timeout": "30s"})
+        transport = HttpTransport(config, SYSTEM_CLOCK)
+        with pytest.raises(DeliveryError) as caught:
+            await transport.send(ExportRequest("traces", b"", 1))
+        await transport.close()
+        assert caught.value.retryable
+        return str(caught.value)
+
+    return asyncio.run(run())
+
+
+def test_it_is_said_that_the_backend_refuses_connections() -> None:
+    assert failure_over_http(free_port()) == "ConnectError: All connection attempts failed: Connection refused"
+
+
+def test_it_is_said_that_the_backend_resets_the_connection() -> None:
+    def reset(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        connection.recv(1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        backend = threading.Thread(target=reset, args=(listener,))
+        backend.start()
+        said = failure_over_http(listener.getsockname()[1])
+        backend.join()
+    assert said == "ReadError: Connection reset by peer"
 
 
 def test_a_response_that_is_not_otlp_counts_as_success() -> None:
