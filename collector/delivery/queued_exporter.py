@@ -3,7 +3,8 @@
 A failed request is retried if that can help, after the pause the backend asks for or else after exponential backoff. It goes
 to the end of the queue meanwhile, so that a request the backend cannot process does not block others. A request that may not
 be retried is dropped at once. Every lost span, log record and metric point is counted; the log says so at once, and then at
-most once in `REPORT_INTERVAL`, since a backend without logs would refuse those of every batch.
+most once in `REPORT_INTERVAL`, since a backend without logs would refuse those of every batch. So it does of the reason for
+which requests wait, where that changes: what began as a restart may go on as a certificate that expired.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _log = logging.getLogger(__name__)
 MAX_ELAPSED_TIME = 300.0
 """Seconds for which a request in memory is retried by default, as in the OpenTelemetry Collector."""
 REPORT_INTERVAL = 60.0
-"""Seconds between two log lines about losses of one signal for one reason."""
+"""Seconds between two log lines about losses of one signal for one reason, and between two reasons why it waits."""
 _MAX_REASONS = 100  # of losses that are waiting to be logged; further ones share a line
 _ITEMS: Mapping[Signal, str] = {"traces": "spans", "logs": "log records", "metrics": "data points"}
 
@@ -83,7 +84,9 @@ class QueuedExporter:
         # By default nothing is given up that a spool or a topic keeps safe: to drop it would be the only way to lose it.
         default = 0.0 if queue.durable else MAX_ELAPSED_TIME
         self._max_elapsed_time = (default if retry.max_elapsed_time is None else retry.max_elapsed_time) or math.inf
-        self._failing = set[Signal]()
+        self._failing = dict[
+            Signal, tuple[str, float]
+        ]()  # why, as the log said last, and until when it says no more of it
         self._not_before = dict[Signal, float]()  # until then the backend wants nothing of it, from whichever consumer
         self._target = target
         self.take_back: Callable[[Sequence[ExportRequest]], None] | None = None
@@ -241,9 +244,10 @@ class QueuedExporter:
             self.take_back([request])
 
     def _report_failure(self, request: ExportRequest, error: DeliveryError, pause: float) -> None:
-        """Log that the backend fails: the first failure after a success, not each of them."""
-        if request.signal not in self._failing:
-            self._failing.add(request.signal)
+        """Log that the backend fails: the first failure after a success, then only that it fails for another reason."""
+        said, until = self._failing.get(request.signal, ("", -math.inf))
+        if str(error) != said and self._clock.now() >= until:
+            self._failing[request.signal] = str(error), self._clock.now() + REPORT_INTERVAL
             what = f"{request.signal} to {self._target}"
             _log.warning("sending %s failed, retrying in %.1f s: %s", what, pause, error, extra={"about": what})
 
@@ -256,7 +260,7 @@ class QueuedExporter:
             self._failed[request.signal].inc(lost)
             self._losses.add(request.signal, lost, f"rejected by the backend: {rejected.message}", "rejected")
         if request.signal in self._failing:
-            self._failing.remove(request.signal)
+            del self._failing[request.signal]
             what = f"{request.signal} to {self._target}"
             _log.info("%s accepts %s again", self._target, request.signal, extra={"about": what})
 

@@ -206,6 +206,37 @@ def test_a_backend_that_fails_now_and_then_does_not_hide_that_another_is_down(ca
     ]
 
 
+def test_the_log_has_the_reason_why_a_backend_fails_now(caplog: pytest.LogCaptureFixture) -> None:
+    class Backend:
+        failures = iter(["refused"] * 6 + ["expired"] * 4 + ["refused", "expired"])
+
+        async def send(self, _request: ExportRequest) -> Rejected:
+            if (failure := next(self.failures, None)) is not None:
+                raise DeliveryError(failure, retryable=True)
+            return Rejected()
+
+        async def close(self) -> None:
+            pass
+
+    async def run() -> None:
+        queue = SendingQueue(SendingQueueConfig())
+        exporter = QueuedExporter(
+            queue, Telemetry(), ManualClock(), name="otlp", target="tempo", connect=Backend,
+            retry=RetryConfig(initial_interval=10.0, max_interval=10.0), consumers=1, drain_timeout=10.0,
+        )  # fmt: skip
+        queue.put(ExportRequest("traces", b"", 1))
+        await exporter.start()
+        await exporter.shutdown()
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(run())
+    assert [record.message for record in caplog.records] == [
+        "sending traces to tempo failed, retrying in 10.0 s: refused",
+        "sending traces to tempo failed, retrying in 10.0 s: expired",
+        "tempo accepts traces again",
+    ]
+
+
 def test_reasons_that_a_backend_makes_up_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
     report = LossReport("tempo:4317", lambda: 0.0)
