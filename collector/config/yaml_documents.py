@@ -96,7 +96,12 @@ def load_yaml(
         raise ConfigError(f"{path}:{number + 1}: not YAML: {_plain(problem, written)}") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply") from None
-    return Document(path, data, reader.lines, sha256(content).hexdigest()[:12], reader.misread, reader.unreplaced)
+    return Document(path, data, reader.lines, digest_of(content), reader.misread, reader.unreplaced)
+
+
+def digest_of(content: bytes) -> str:
+    """Returns the digest by which a file is known."""
+    return sha256(content).hexdigest()[:12]
 
 
 def let_go(large: object, pause: Callable[[], None] | None) -> None:

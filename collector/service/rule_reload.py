@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from collector.config.model import Config
-from collector.config.yaml_documents import let_go, rule_paths, rule_versions
+from collector.config.yaml_documents import digest_of, let_go, rule_paths, rule_versions
 from collector.errors import ConfigError
 from collector.results.verdict_counter import begin_counters
 from collector.scoring.rule_files import LoadedRules, load_rules
@@ -20,6 +20,7 @@ from scorers.quoting import printable
 
 _log = logging.getLogger(__name__)
 _CHECK_INTERVAL = 2.0  # seconds between looks at the rule files
+_EMPTY = digest_of(b"")
 
 
 class RuleReload:
@@ -88,8 +89,16 @@ class RuleReload:
         if not paths and self._rules is not None and self._rules.files:
             raise ConfigError(f"no rule file is left in {', '.join(map(str, self._config.rules))}")
         rules = load_rules(paths, self._rules, pause)
+        self._refuse_emptied(rules)
         self._publish(rules, pause)
         return rules
+
+    def _refuse_emptied(self, rules: LoadedRules) -> None:
+        """Raise ConfigError where a file that was in use is empty, as it is while a download or an editor writes it anew."""
+        before = dict(self._rules.files) if self._rules is not None else {}
+        emptied = [name for name, digest in rules.files if digest == _EMPTY and before.get(name, _EMPTY) != _EMPTY]
+        if emptied:
+            raise ConfigError(f"{', '.join(emptied)}: empty; write it, remove it, or write `rules: []`")
 
     def _publish(self, rules: LoadedRules, pause: Callable[[], None] | None) -> None:
         """Warn of what is hardly meant, and bring the metrics about rules up to date."""

@@ -118,6 +118,41 @@ def test_rules_stay_in_force_when_the_last_file_is_gone(watching: Watching) -> N
     assert watching.names == []
 
 
+def test_a_file_that_is_emptied_as_it_is_while_it_is_written_leaves_its_rules_in_force(
+    watching: Watching, caplog: pytest.LogCaptureFixture
+) -> None:
+    watching.rules.load()
+
+    async def scenario() -> None:
+        watching.file.write_text("")
+        watching.rules.ask()
+        await until(lambda: watching.failures() == 1)
+        watching.file.write_text(RULES.format(name="second"))
+        watching.rules.ask()
+        await until(lambda: watching.names == ["second"])
+        watching.file.write_text("rules: []")
+        watching.rules.ask()
+        await until(lambda: value(watching.telemetry, "rules_refused") == 0 and "no rules, so no run" in caplog.text)
+
+    with caplog.at_level("INFO"):
+        watching.run(scenario)
+    assert "rules.yaml: empty; write it, remove it, or write `rules: []`" in caplog.text
+    assert watching.failures() == 1
+
+
+def test_a_file_that_was_empty_before_is_not_refused(watching: Watching, caplog: pytest.LogCaptureFixture) -> None:
+    watching.file.write_text("")
+    watching.rules.load()
+
+    async def scenario() -> None:
+        watching.rules.ask()
+        await until(lambda: "rules reloaded: no rules" in caplog.text)
+
+    with caplog.at_level("INFO"):
+        watching.run(scenario)
+    assert watching.failures() == 0
+
+
 def test_the_objectives_in_metrics_are_those_in_force(watching: Watching) -> None:
     def objectives() -> dict[tuple[str, str], float]:
         (metric,) = [
