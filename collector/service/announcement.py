@@ -22,13 +22,11 @@ def announcement(addresses: Sequence[str], rules: LoadedRules, exporters: Export
 
 def in_force(rules: LoadedRules) -> str:
     """Returns how many rules there are, and from where."""
-    count = len(rules.set.rules)
-    if not count:
+    count, names = len(rules.set.rules), [name for name, _ in rules.files]
+    if not names:
         return "no rules, so no run gets a score (rules: [rules/])"
-    files = [name for name, _ in rules.files]
-    return f"{quantity(count, 'rule')} from {', '.join(files[:5])}" + (
-        f" and {quantity(len(files) - 5, 'more file')}" if len(files) > 5 else ""
-    )
+    files = ", ".join(names[:5]) + (f" and {quantity(len(names) - 5, 'more file')}" if len(names) > 5 else "")
+    return f"{quantity(count, 'rule')} from {files}" if count else f"no rules in {files}, so no run gets a score"
 
 
 def _backends(exporters: ExportersConfig) -> str:

@@ -58,6 +58,12 @@ def test_many_files_are_not_all_named(tmp_path: Path) -> None:
     assert "7 rules from 0.yaml, 1.yaml, 2.yaml, 3.yaml, 4.yaml and 2 more files" in said
 
 
+def test_a_file_without_rules_is_named(tmp_path: Path) -> None:
+    (file := tmp_path / "mine.yaml").write_text("rules: []\n")
+    said = announcement([], load_rules([file]), Config().exporters)
+    assert "; no rules in mine.yaml, so no run gets a score; " in said
+
+
 def hint(telemetry: Telemetry, addresses: list[str]) -> str:
     return asyncio.run(hint_without_spans(telemetry, addresses, 0))
 

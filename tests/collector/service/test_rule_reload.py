@@ -132,7 +132,9 @@ def test_a_file_that_is_emptied_as_it_is_while_it_is_written_leaves_its_rules_in
         await until(lambda: watching.names == ["second"])
         watching.file.write_text("rules: []")
         watching.rules.ask()
-        await until(lambda: value(watching.telemetry, "rules_refused") == 0 and "no rules, so no run" in caplog.text)
+        await until(
+            lambda: value(watching.telemetry, "rules_refused") == 0 and "no rules in rules.yaml, so" in caplog.text
+        )
 
     with caplog.at_level("INFO"):
         watching.run(scenario)
@@ -146,7 +148,7 @@ def test_a_file_that_was_empty_before_is_not_refused(watching: Watching, caplog:
 
     async def scenario() -> None:
         watching.rules.ask()
-        await until(lambda: "rules reloaded: no rules" in caplog.text)
+        await until(lambda: "rules reloaded: no rules in rules.yaml" in caplog.text)
 
     with caplog.at_level("INFO"):
         watching.run(scenario)
