@@ -102,7 +102,9 @@ class QueuedExporter:
             "logs": telemetry.child(telemetry.exporter_send_failed_log_records, name),
             "metrics": telemetry.child(telemetry.exporter_send_failed_metric_points, name),
         }
-        self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "shutdown")
+        # What those beside OTLP drop has its own place: the spans may have been delivered all the same.
+        stage = "exporter" if name == "handover" or name.partition("/")[0] == "otlp" else name
+        self._dropped = telemetry.child(telemetry.dropped_spans, stage, "shutdown")
         telemetry.child(telemetry.exporter_queue_capacity, name).set(queue.capacity)
         telemetry.child(telemetry.exporter_queue_size, name).set_function(lambda: len(queue))
         if queue.capacity_bytes is not None:

@@ -237,6 +237,32 @@ def test_the_log_has_the_reason_why_a_backend_fails_now(caplog: pytest.LogCaptur
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "stage"), [("otlp", "exporter"), ("otlp/traces", "exporter"), ("handover", "exporter"), ("file", "file")]
+)
+def test_spans_that_a_file_lacks_are_none_that_the_backend_lacks(name: str, stage: str) -> None:
+    class FullDisk:
+        async def send(self, _request: ExportRequest) -> Rejected:
+            raise DeliveryError("No space left on device", retryable=True)
+
+        async def close(self) -> None:
+            pass
+
+    async def run() -> Telemetry:
+        queue, telemetry = SendingQueue(SendingQueueConfig()), Telemetry()
+        exporter = QueuedExporter(
+            queue, telemetry, ManualClock(), name=name, target="disk", connect=FullDisk,
+            retry=RetryConfig(), consumers=1, drain_timeout=0.0,
+        )  # fmt: skip
+        queue.put(ExportRequest("traces", b"", 3))
+        await exporter.start()
+        await exporter.shutdown()
+        return telemetry
+
+    registry = asyncio.run(run()).registry
+    assert registry.get_sample_value("rightcall_dropped_spans_total", {"stage": stage, "reason": "shutdown"}) == 3
+
+
 def test_reasons_that_a_backend_makes_up_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
     report = LossReport("tempo:4317", lambda: 0.0)
