@@ -99,7 +99,7 @@ _QUALIFIER: Final = r"(?:[\w.<>]{1,256}\.)?"
 _OF_SCHEMA: Final = "(?:args|arguments|params|parameters|input|schema)"
 _NAME: Final = r"[`'\"]?([^\s`'\",;()]{1,256})"
 _ABSENT: Final = (
-    r"(?:not found|(?:not |un)registered|does(?: not|n't) exist"
+    r"(?:(?:is )?not found|(?:not |un)registered|does(?: not|n't) exist"
     r"|is (?:not (?:currently )?|un)(?:available|known|defined|supported))"
 )
 _NAMED: Final = tuple(

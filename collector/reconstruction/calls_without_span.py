@@ -13,7 +13,7 @@ from collector.model.from_span import ANTHROPIC_SDK
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.offered_tools import Fit
-from collector.payloads.refusals import DENIED_BY_TOOL
+from collector.payloads.refusals import DENIED_BY_TOOL, refuses
 from collector.payloads.tool_results import ResultStatus
 from collector.payloads.values import Arguments, parse_any
 from collector.reconstruction.call_history import CallHistory
@@ -194,6 +194,14 @@ def requested_in_transcript(request: RequestedCall) -> DraftCall:
         request.name, request.id, request.arguments, request.arguments_text, "unset", None, 0, 0, None,
         resource=request.model.resource, known_by="request",
     )  # fmt: skip
+    if refuses(request.model.refusal, request.name) == "yes":  # the run ended with it
+        call.executed, call.status, call.start_ns, call.end_ns = (
+            False,
+            "error",
+            request.model.end_ns,
+            request.model.end_ns,
+        )
+        return call
     call.doubt_execution("the agent's span holds the request, and neither its span nor its result was seen")
     return call
 
