@@ -144,7 +144,7 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.is_pending = recorded is not None or span.scope.name == _OPENAI_AGENTS
         if span.scope.name in _SILENT_SCOPES and _INPUT in span.attributes:
             genai_span.note(outcome="told")
-    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(langchain.CALL_ID, output)
+    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or langchain.call_id_in(output)
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     # A JSON result ends with the flag and a repr begins with it; what is between may be long.

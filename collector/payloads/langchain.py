@@ -6,12 +6,15 @@ import json
 import re
 from typing import Final
 
+from collector.payloads.values import MAX_TEXT, find_text, name_of
+
 AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 NODE: Final = re.compile(r'"langgraph_node":\s*"([^"\\]+)"')
 INTEGRATION: Final = re.compile(r'"ls_integration":\s*"([^"\\]+)"')
 THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
-CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
+_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 """In the message that a tool's result becomes."""
+_COMMAND: Final = re.compile(r'.{0,40}"lg_name": ?"Command"')
 _WITHOUT_ID: Final = re.compile(r'"role":"tool"(?:,"name":"(?:[^"\\]|\\.){1,256}")?\}')
 """The end of such a message of Langfuse's for JavaScript, which has no id, once its role is a tool's."""
 
@@ -20,6 +23,16 @@ _ANSWERED: Final = '"role":"assistant"}'
 _CALLS: Final = '"tool_calls":'
 _SOME: Final = re.compile(r" ?\[\{")
 _JSON: Final = json.JSONDecoder()
+
+
+def call_id_in(output: object) -> str | None:
+    """Returns the id of the call whose result a tool's output is: of a command that hands the conversation over, too, which
+    ends with its result.
+    """
+    if type(output) is not str or _COMMAND.match(output) is None:
+        return find_text(_CALL_ID, output)
+    ids = _CALL_ID.findall(output, 0, MAX_TEXT)
+    return name_of(ids[-1]) if ids else None
 
 
 def ends_with_calls(state: object) -> bool:
@@ -32,7 +45,7 @@ def ends_with_calls(state: object) -> bool:
     some = _SOME.match(state, at + len(_CALLS)) if at >= 0 else None
     if some is None:
         return False
-    ids, told = _ids_of(state, some.end() - 2), set(CALL_ID.findall(state, some.end()))
+    ids, told = _ids_of(state, some.end() - 2), set(_CALL_ID.findall(state, some.end()))
     if ids and not told:
         has_gone_on = _ANSWERED in state[some.end() :]  # a call whose arguments are no JSON has no result there
         return not has_gone_on and len(_WITHOUT_ID.findall(state, some.end())) < len(ids)

@@ -91,9 +91,7 @@ def read_tool(span: Span) -> GenAISpan:
         return IGNORED
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name
-    genai_span.call_id = first_name(span.attributes, _CALL_IDS) or find_text(
-        langchain.CALL_ID, get(semconv.OUTPUT_VALUE)
-    )
+    genai_span.call_id = first_name(span.attributes, _CALL_IDS) or langchain.call_id_in(get(semconv.OUTPUT_VALUE))
     parameters = get(_TOOL_PARAMETERS)  # a schema in some instrumentors, the arguments in others
     genai_span.arguments = _arguments_of(span)
     if are_stand_ins(genai_span.arguments, genai_span.call_id):  # of Vercel's AI SDK, under the processor for it

@@ -292,3 +292,11 @@ def test_a_tool_that_waits_in_a_trace_of_several_graphs_is_begun_anew_when_it_is
         request(LANGCHAIN, 7, 5, 90, DONE),
     )
     assert (called(run), doubts(run)) == (expected, [] if is_answered else ["uncertain_execution"])
+
+
+def test_a_tool_that_hands_the_conversation_over_has_the_id_of_the_last_result() -> None:
+    """A command of langgraph-supervisor 1.1: all messages so far, and its own result."""
+    told = [{"lc": 1, "id": ["ToolMessage"], "kwargs": {"tool_call_id": one}} for one in ("call_1", "call_2")]
+    command = json.dumps({"output": {"lg_name": "Command", "update": {"messages": told}, "goto": ["payer"]}})
+    _, call_id, _, _ = read_tool(tool(LANGCHAIN, "transfer_to_payer", 3, 1, 5, "{}", command))
+    assert call_id == "call_2"
