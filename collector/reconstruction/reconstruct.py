@@ -22,7 +22,7 @@ from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.lost_requests import tells_of_more
 from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps, contradicting_clocks
-from collector.reconstruction.resumed_runs import note_parts_inside
+from collector.reconstruction.parted_runs import note_parts_inside
 from collector.reconstruction.run import AGREEING, Run
 from collector.reconstruction.runs import group_runs
 

@@ -370,28 +370,3 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     # It may be all there is: a program asks a model once which tool to use. A loop without a span around it begins so, too.
     is_whole = model.is_transcript or model.status == "error"
     return model is run.anchor and not model.parent_span_id and not is_whole
-
-
-def note_parts_inside(runs: Iterable[RunSpans]) -> None:
-    """Note of the runs around one that is a part that they are parts as well: the call that started it did not end, or did
-    not begin here. Where models were asked before that call and after it, what it waits for is left to a run of its own.
-
-    Outer ones are first in ``runs``.
-    """
-    spans: dict[int, tuple[int, int] | None] = {}
-    for run in reversed([*runs]):
-        outer, anchor = run.parent, run.anchor
-        if outer is None or anchor is None or not run.is_continued or run.started_by is None:
-            continue  # one that has no call was handed over to, and what handed over had ended
-        if id(outer) not in spans:  # found once for all that are inside
-            spans[id(outer)] = _first_and_last_request(outer)
-        asked = spans[id(outer)]
-        outer.is_continued |= asked is not None and not asked[0] < anchor.start_ns < asked[1]
-
-
-def _first_and_last_request(run: RunSpans) -> tuple[int, int] | None:
-    """Returns when the first and the last request of a run began; None where that does not tell whether it waited."""
-    if (run.anchor is not None and run.anchor.status == "error") or any(model.is_transcript for model in run.models):
-        return None
-    starts = [model.start_ns for model in run.models]
-    return min(starts, default=0), max(starts, default=0)

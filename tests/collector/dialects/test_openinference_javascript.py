@@ -294,6 +294,31 @@ def test_a_tool_that_waits_in_a_trace_of_several_graphs_is_begun_anew_when_it_is
     assert (called(run), doubts(run)) == (expected, [] if is_answered else ["uncertain_execution"])
 
 
+@pytest.mark.parametrize(("later", "expected"), [([], ["other_traces"]), ([request(LANGCHAIN, 8, 2, 80, DONE)], [])])
+def test_the_graph_around_an_agent_that_waits_for_a_human_waits_as_well(later: list[Span], expected: list[str]) -> None:
+    """An agent to which one of langgraph-supervisor 1.1 hands over."""
+    question = (
+        '[\n  {\n    "id": "c1c1130b6f5e285645aa0a8ed5f5712c",\n    "value": {\n      "q": "sure?"\n    }\n  }\n]'
+    )
+    of_graph, of_payer = '{"ls_integration":"langgraph"}', '{"ls_integration":"langgraph","lc_agent_name":"payer"}'
+    payer = span_of_kind(
+        KIND, "CHAIN", "payer", 5, 2, 40, 30, scope=LANGCHAIN, status=2, message=question,
+        attributes={"metadata": of_payer}, events=[("exception", {"exception.message": question})],
+    )  # fmt: skip
+    inner, outer = runs_of(
+        span("POST /chat", 1, lasting=200, status=1),
+        oi(LANGCHAIN, "CHAIN", "LangGraph", 2, 1, 1, 90, metadata=of_graph),
+        request(LANGCHAIN, 3, 2, 5, asking("transfer_to_payer", "{}")),
+        tool(LANGCHAIN, "transfer_to_payer", 4, 2, 20, "{}"),
+        payer,
+        request(LANGCHAIN, 6, 5, 45, asking("pay", '{"sum":5}', 2)),
+        *later,
+    )
+    assert (called(outer), doubts(outer)) == (["transfer_to_payer"], expected)
+    assert called(inner) == ["(pay)"]
+    assert "other_traces" in doubts(inner)
+
+
 def test_a_tool_that_hands_the_conversation_over_has_the_id_of_the_last_result() -> None:
     """A command of langgraph-supervisor 1.1: all messages so far, and its own result."""
     told = [{"lc": 1, "id": ["ToolMessage"], "kwargs": {"tool_call_id": one}} for one in ("call_1", "call_2")]
