@@ -7,7 +7,15 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import MAX_EVENTS, OPENLIT_GRAPHS, context_span_of, genai_span_of, model_span_of
+from collector.model.from_span import (
+    MAX_EVENTS,
+    OPENLIT_GRAPHS,
+    context_span_of,
+    doubt_failure,
+    genai_span_of,
+    model_span_of,
+    note_agent_of_claude,
+)
 from collector.model.genai_span import CONVENTIONS, IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.model.tracing import Extent
@@ -19,6 +27,11 @@ _FUNCTIONS_SCOPE: Final = "openlit"
 _MODEL_SCOPE: Final = "openlit.otel.tracing"
 _FLOW_SCOPE: Final = "openlit.instrumentation.crewai"
 _AGENTS_SCOPE: Final = "@openlit/instrumentation-openai-agents"
+_CLAUDE_SCOPE: Final = "@openlit/instrumentation-claude-agent-sdk"
+"""For JavaScript (1.15). Of a call that failed it has the words alone, be they a tool's or of who denied it; what an agent
+returned that a call started is lost; and what that agent called is beside the call."""
+_EXIT_CODE: Final = "Exit code "
+_IN_FOREGROUND: Final = '"run_in_background":false'
 _GOOGLE_SCOPE: Final = "openlit.instrumentation.google_ai_studio"
 _OLLAMA_SCOPE: Final = "openlit.instrumentation.ollama"
 _KEEPING_ONE: Final = ("@openlit/instrumentation-google-ai", "@openlit/instrumentation-vertexai")
@@ -63,6 +76,8 @@ def read_span(span: Span) -> GenAISpan | None:
         return IGNORED if is_method and span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
     if span.scope.name == _AGENTS_SCOPE:
         return IGNORED if _HANDED_OVER_BY in span.attributes else None  # a handoff; the agent's run follows
+    if span.scope.name == _CLAUDE_SCOPE:
+        return _read_call_of_claude(span) if span.attributes.get(semconv.OPERATION_NAME) == "execute_tool" else None
     if span.scope.name == _AG2_SCOPE and _MESSAGE_TYPE in span.attributes:
         # What an agent sends, receives or thinks of: said to be a request to a model, of which there are spans inside.
         return IGNORED if span.parent_span_id else context_span_of(span, Role.OTHER, NAME)
@@ -80,6 +95,17 @@ def read_span(span: Span) -> GenAISpan | None:
     if type(returned) is str and returned.startswith(_BEGUN):
         genai_span.status = "unset"
         genai_span.note(outcome="begun")
+    return genai_span
+
+
+def _read_call_of_claude(span: Span) -> GenAISpan:
+    get = span.attributes.get
+    genai_span = genai_span_of(span, Role.TOOL, CONVENTIONS)
+    genai_span.name, genai_span.call_id = name_of(get(semconv.TOOL_NAME)), name_of(get(semconv.TOOL_CALL_ID))
+    genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
+    if not span.status_message.startswith(_EXIT_CODE):
+        doubt_failure(genai_span)
+    note_agent_of_claude(genai_span, "" if _IN_FOREGROUND in str(genai_span.arguments) else None)
     return genai_span
 
 
@@ -192,11 +218,11 @@ def _calls_asked_for(span: Span) -> list[dict[str, object]] | None:
 DIALECT: Final[Dialect] = Dialect(
     name=NAME,
     scopes=(_FUNCTIONS_SCOPE, OPENLIT_GRAPHS, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE, _GOOGLE_SCOPE,
-        *_KEEPING_ONE, *_KEEPING_LAST),
+        _CLAUDE_SCOPE, *_KEEPING_ONE, *_KEEPING_LAST),
     read_span=read_span,
     attributes=frozenset({
         _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,
-        semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
+        semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
         semconv.FINISH_REASONS[0], _STREAMED, _STREAM, _MESSAGE_TYPE, _SYSTEM, semconv.INPUT_MESSAGES,
         semconv.RESPONSE_ID, _PARAMETERS, semconv.CONVERSATION_ID, semconv.WORKFLOW_NAME,
     }),

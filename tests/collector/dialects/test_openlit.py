@@ -529,3 +529,45 @@ def test_a_run_of_openai_agents_that_goes_on_with_an_approved_call_began_in_anot
             attributes={"gen_ai.output.messages": json.dumps(answer)}),
     )  # fmt: skip
     assert (called(going_on), doubts(going_on), called(agent)) == (["pay"], ["other_traces"], [])
+
+
+def call_of_claude(name: str, number: int, at: float, lasting: float, given: str, **more: Any) -> Span:
+    attributes = {"gen_ai.tool.call.id": f"toolu_{number}", "gen_ai.tool.call.arguments": given}
+    more = {"status": 1, "scope": "@openlit/instrumentation-claude-agent-sdk", **more}
+    return tool_span(name, None, number, at=at, lasting=lasting, attributes=attributes, **more)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected", "open_ones"),
+    [
+        ("not today", ["pay"], ["uncertain_execution"]),
+        ("Exit code 3", ["pay"], []),
+        ("PreToolUse:pay hook error: policy", ["(pay)"], []),
+    ],
+)
+def test_a_call_of_claudes_agent_that_failed_may_have_been_denied_in_words_of_ones_own(
+    words: str, expected: list[str], open_ones: list[str]
+) -> None:
+    """OpenLIT 1.15 for JavaScript with @anthropic-ai/claude-agent-sdk 0.3.332."""
+    denied = call_of_claude("pay", 2, 10, 20, '{"sum":5}', status=2, message=words)
+    run = run_of(agent_span(scope="@openlit/instrumentation-claude-agent-sdk", lasting=100), denied)
+    assert (called(run), doubts(run)) == (expected, open_ones)
+
+
+@pytest.mark.parametrize(
+    ("given", "at", "expected"),
+    [
+        ('{"prompt":"pay it","run_in_background":false}', 20, ["uncertain_owner"]),
+        ('{"prompt":"pay it","run_in_background":false}', 60, []),
+        ('{"prompt":"pay it"}', 60, ["uncertain_owner"]),
+    ],
+)
+def test_an_agent_that_claudes_agent_started_may_have_made_the_calls_beside_it(
+    given: str, at: float, expected: list[str]
+) -> None:
+    run = run_of(
+        agent_span(scope="@openlit/instrumentation-claude-agent-sdk", lasting=100),
+        call_of_claude("Agent", 2, 10, 40, given),
+        call_of_claude("pay", 3, at, 5, '{"sum":5}'),
+    )
+    assert (called(run), doubts(run)) == (["Agent", "pay"], expected)
