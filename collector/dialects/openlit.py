@@ -3,6 +3,7 @@ handoffs between agents of OpenAI's SDK (JavaScript), and before 1.36 the calls 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from collector.model import semconv
@@ -10,6 +11,7 @@ from collector.model.dialect import Dialect
 from collector.model.from_span import (
     MAX_EVENTS,
     OPENLIT_GRAPHS,
+    OPENLIT_GRAPHS_JS,
     context_span_of,
     doubt_failure,
     genai_span_of,
@@ -32,6 +34,7 @@ _CLAUDE_SCOPE: Final = "@openlit/instrumentation-claude-agent-sdk"
 returned that a call started is lost; and what that agent called is beside the call."""
 _EXIT_CODE: Final = "Exit code "
 _IN_FOREGROUND: Final = '"run_in_background":false'
+_LANGCHAIN_SCOPE: Final = "@openlit/instrumentation-langchain"
 _GOOGLE_SCOPE: Final = "openlit.instrumentation.google_ai_studio"
 _OLLAMA_SCOPE: Final = "openlit.instrumentation.ollama"
 _KEEPING_ONE: Final = ("@openlit/instrumentation-google-ai", "@openlit/instrumentation-vertexai")
@@ -68,16 +71,14 @@ _JOINT: Final = ", "  # between the calls of one answer, in each of the attribut
 
 def read_span(span: Span) -> GenAISpan | None:
     """Reads a function below another as a tool, since nothing marks tools; one that failed has nothing but its name."""
-    if span.scope.name == OPENLIT_GRAPHS:
-        return _read_graph(span)
+    if (read := _READERS.get(span.scope.name)) is not None:
+        return read(span)
     if span.scope.name == _FLOW_SCOPE:
         # Without a name it is a method of the flow by which CrewAI runs an agent.
         is_method = semconv.AGENT_NAME not in span.attributes
         return IGNORED if is_method and span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
     if span.scope.name == _AGENTS_SCOPE:
         return IGNORED if _HANDED_OVER_BY in span.attributes else None  # a handoff; the agent's run follows
-    if span.scope.name == _CLAUDE_SCOPE:
-        return _read_call_of_claude(span) if span.attributes.get(semconv.OPERATION_NAME) == "execute_tool" else None
     if span.scope.name == _AG2_SCOPE and _MESSAGE_TYPE in span.attributes:
         # What an agent sends, receives or thinks of: said to be a request to a model, of which there are spans inside.
         return IGNORED if span.parent_span_id else context_span_of(span, Role.OTHER, NAME)
@@ -98,8 +99,10 @@ def read_span(span: Span) -> GenAISpan | None:
     return genai_span
 
 
-def _read_call_of_claude(span: Span) -> GenAISpan:
+def _read_call_of_claude(span: Span) -> GenAISpan | None:
     get = span.attributes.get
+    if get(semconv.OPERATION_NAME) != "execute_tool":
+        return None
     genai_span = genai_span_of(span, Role.TOOL, CONVENTIONS)
     genai_span.name, genai_span.call_id = name_of(get(semconv.TOOL_NAME)), name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
@@ -121,6 +124,17 @@ def _read_graph(span: Span) -> GenAISpan | None:
     genai_span.name = name_of(get(semconv.WORKFLOW_NAME))
     genai_span.note(identity="graph", outcome="hooked")
     genai_span.is_pending = genai_span.status != "error" and str(get(semconv.FINISH_REASONS[0])) == _ASKED
+    return genai_span
+
+
+def _read_chain(span: Span) -> GenAISpan | None:
+    """Reads what LangChain's callbacks call an agent for its name alone: nodes of graphs, too."""
+    get = span.attributes.get
+    if get(semconv.OPERATION_NAME) != "invoke_agent":
+        return None
+    genai_span = context_span_of(span, Role.AGENT, CONVENTIONS, None, name_of(get(semconv.CONVERSATION_ID)))
+    genai_span.name = name_of(get(semconv.AGENT_NAME))
+    genai_span.note(identity="node")
     return genai_span
 
 
@@ -215,10 +229,19 @@ def _calls_asked_for(span: Span) -> list[dict[str, object]] | None:
     ]
 
 
+_READERS: Final[Mapping[str, Callable[[Span], GenAISpan | None]]] = {
+    OPENLIT_GRAPHS: _read_graph,
+    OPENLIT_GRAPHS_JS: _read_graph,
+    _LANGCHAIN_SCOPE: _read_chain,
+    _CLAUDE_SCOPE: _read_call_of_claude,
+}
+"""By scope, where spans of it need no other tests."""
+
+
 DIALECT: Final[Dialect] = Dialect(
     name=NAME,
-    scopes=(_FUNCTIONS_SCOPE, OPENLIT_GRAPHS, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE, _GOOGLE_SCOPE,
-        _CLAUDE_SCOPE, *_KEEPING_ONE, *_KEEPING_LAST),
+    scopes=(*_READERS, _FUNCTIONS_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE, _AGENTS_SCOPE, _AG2_SCOPE, _GOOGLE_SCOPE,
+        *_KEEPING_ONE, *_KEEPING_LAST),
     read_span=read_span,
     attributes=frozenset({
         _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,

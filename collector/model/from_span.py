@@ -36,7 +36,8 @@ ANTHROPIC_SDK: Final = "com.anthropic.sdk."
 runner hold the requests and the calls. Without an option of its own they have no content.
 """
 OPENLIT_GRAPHS: Final = "openlit.instrumentation.langgraph"
-"""The scope of OpenLIT's spans of graphs, and of their nodes."""
+OPENLIT_GRAPHS_JS: Final = "@openlit/instrumentation-langgraph"
+"""The scopes of OpenLIT's spans of graphs, and of their nodes."""
 _PYTHON: Final = "python"
 """Where a span has more attributes than the SDK keeps, that for Python drops the oldest, and so what a request was told."""
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial

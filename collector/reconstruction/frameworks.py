@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from collector.model.from_span import AI_SDK, OPENLIT_GRAPHS
+from collector.model.from_span import AI_SDK, OPENLIT_GRAPHS, OPENLIT_GRAPHS_JS
 
 # --- agents that wait for a human, or for the application, between two runs: by what their runs begin and end --------------
 
@@ -44,10 +44,11 @@ BEGIN_WITH_CALLS: Final = (GOOGLE_ADK, "@voltagent/core", "swiftide", *OPENAI_AG
 to wait.
 """
 END_WELL: Final = (
-    "@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents", *VERCEL,
+    "@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents", OPENLIT_GRAPHS_JS,
+    *VERCEL,
 )  # fmt: skip
-"""OpenAI Agents for JavaScript, and Vercel's AI SDK: a run that ends well with calls that no span shows waits for a human, or
-for the application to make them, or hands over."""
+"""OpenAI Agents and LangGraph for JavaScript, and Vercel's AI SDK: a run that ends well with calls that no span shows waits for
+a human, or for the application to make them, or hands over."""
 GENKIT: Final = "genkit"
 END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai", GENKIT)
 """The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that.
@@ -59,7 +60,7 @@ LANGCHAIN: Final = (
     "opentelemetry.instrumentation.langchain", "langsmith",
 )  # fmt: skip
 """Its own agents, which the dialects know by middleware that may answer, ask a model before they call anything."""
-BEGIN_WITH_ASKED_CALLS: Final = (OPENLIT_GRAPHS, LANGCHAIN_OFFICIAL)
+BEGIN_WITH_ASKED_CALLS: Final = (OPENLIT_GRAPHS, OPENLIT_GRAPHS_JS, LANGCHAIN_OFFICIAL)
 """Graphs, which may begin with a call of their own. One that has an id was asked for: elsewhere, if no request precedes it."""
 OPENLIT_AGENTS: Final = "openlit.instrumentation.openai_agents"
 """Its span of a run has no name. Only those of turns are around calls, unless a human approved these."""

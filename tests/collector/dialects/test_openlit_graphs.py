@@ -120,3 +120,59 @@ def test_middleware_may_answer_in_place_of_a_tool() -> None:
         answering(5, 1, 41, input_messages=TOLD),
     )
     assert "uncertain_execution" in doubts(run)
+
+
+JS_GRAPHS, JS_LANGCHAIN = "@openlit/instrumentation-langgraph", "@openlit/instrumentation-langchain"
+
+
+def in_javascript(
+    name: str, operation: str, number: int, parent: int, at: float, lasting: float, scope: str, **attributes: Any
+) -> Span:
+    told = {
+        "gen_ai.operation.name": operation,
+        **{key.replace("__", "."): value for key, value in attributes.items()},
+    }
+    return span(f"{operation} {name}", number, parent, at, lasting, scope=scope, status=1, attributes=told)
+
+
+def graph_in_javascript() -> Span:
+    return in_javascript("clerk", "invoke_workflow", 2, 1, 1, 190, JS_GRAPHS, gen_ai__workflow__name="clerk")
+
+
+def request_in_javascript(number: int, parent: int, at: float, *calls: tuple[str, str, Any]) -> Span:
+    attributes = {"gen_ai.response.finish_reasons": ["tool_calls" if calls else "stop"], **({} if calls else ANSWER)}
+    return model_span(calls, number, parent, at=at, scope=JS_LANGCHAIN, status=1, attributes=attributes)
+
+
+def called_in_javascript(call_id: str, number: int, at: float) -> Span:
+    return in_javascript(
+        "DynamicStructuredTool", "execute_tool", number, 2, at, 5, JS_LANGCHAIN,
+        gen_ai__tool__name="DynamicStructuredTool", gen_ai__tool__call__id=call_id,
+        gen_ai__tool__call__arguments='{"city":"Paris"}', gen_ai__tool__call__result="[object ToolMessage]",
+    )  # fmt: skip
+
+
+SERVER = span("POST /chat", 1, lasting=200)
+ASKED = ("c1", "weather", '{"city": "Paris"}')
+
+
+def test_nodes_of_a_graph_for_javascript_are_no_agents() -> None:
+    """OpenLIT 1.15 for JavaScript, which has two spans of a node that is called an agent."""
+    run = run_of(
+        SERVER,
+        graph_in_javascript(),
+        in_javascript("agent", "invoke_agent", 3, 2, 5, 20, JS_LANGCHAIN, gen_ai__agent__name="agent"),
+        request_in_javascript(4, 3, 6, ASKED),
+        in_javascript("agent", "invoke_agent", 5, 2, 5, 20, JS_GRAPHS, gen_ai__agent__name="agent"),
+        called_in_javascript("c1", 6, 40),
+        in_javascript("agent", "invoke_agent", 7, 2, 60, 20, JS_LANGCHAIN, gen_ai__agent__name="agent"),
+        request_in_javascript(8, 7, 61),
+    )
+    assert (run.agent, called(run), doubts(run)) == ("clerk", ["weather"], [])
+
+
+def test_a_graph_for_javascript_waits_for_a_human_and_goes_on() -> None:
+    waiting = run_of(SERVER, graph_in_javascript(), request_in_javascript(3, 2, 5, ASKED))
+    assert set(doubts(waiting)) == {"other_traces", "uncertain_execution", "unobserved_results"}
+    resumed = run_of(SERVER, graph_in_javascript(), called_in_javascript("c1", 3, 5), request_in_javascript(4, 2, 20))
+    assert "other_traces" in doubts(resumed)
