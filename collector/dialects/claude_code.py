@@ -13,7 +13,7 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import context_span_of, genai_span_of, model_span_of
+from collector.model.from_span import context_span_of, genai_span_of, model_span_of, refuse_output_of_claude
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.payloads.refusals import BEGAN, UNTOLD, Refusal
@@ -85,6 +85,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.refusal = (
         genai_span.refusal or UNTOLD
     )  # unless its execution is inside, or a decision: either may be lost
+    refuse_output_of_claude(genai_span)
     genai_span.note(outcome="told", extent="nested")
     return genai_span
 

@@ -28,6 +28,7 @@ _PAUSED: Final = "pause_turn"
 _CLAUDES_AGENTS: Final = ("Agent", "Task")
 """Tools by which Claude's agent starts another."""
 _GOES_ON: Final = "async_launched"
+_CLAUDES_OUTPUT: Final = "StructuredOutput"
 AI_SDK: Final = ("ai", "gen_ai")
 """The scopes of Vercel's AI SDK: 4 to 6, and 7 with LegacyOpenTelemetry; and 7. Its spans hold what an agent began with, also
 results. Where it gives a failed span a message, it records the exception as well."""
@@ -170,10 +171,17 @@ def doubt_answer(genai_span: GenAISpan) -> None:
     genai_span.tool_results = genai_span.tool_results or None  # that none failed is not told
 
 
+def refuse_output_of_claude(call: GenAISpan) -> None:
+    """Note that what Claude's Agent SDK offers as a tool is the form of an agent's output, and none that ran."""
+    if call.name == _CLAUDES_OUTPUT:
+        call.refusal = Refusal()
+
+
 def note_agent_of_claude(call: GenAISpan, result: object) -> None:
     """Note of a call that starts an agent of Claude's Agent SDK whether that goes on when the call ends, where its calls are
-    recorded as those of the agent that started it.
+    recorded as those of the agent that started it; and of the form of an output that it is none.
     """
+    refuse_output_of_claude(call)
     if call.name in _CLAUDES_AGENTS:
         call.note(extent="starts" if type(result) is not str or _GOES_ON in result[:256] else "asks")
 

@@ -19,7 +19,14 @@ from collector.dialects.openinference.common import (
     TOOL_NAME,
 )
 from collector.model import semconv
-from collector.model.from_span import doubt_failure, doubt_outcome, doubt_start, genai_span_of, note_agent_of_claude
+from collector.model.from_span import (
+    doubt_failure,
+    doubt_outcome,
+    doubt_start,
+    genai_span_of,
+    note_agent_of_claude,
+    refuse_output_of_claude,
+)
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads import langchain
@@ -120,8 +127,10 @@ def read_tool(span: Span) -> GenAISpan:
 
 
 def _read_what_is_of_framework(genai_span: GenAISpan, span: Span) -> None:
-    if genai_span.scope == CLAUDE and not span.status_message.startswith(_EXIT_CODE):
-        doubt_failure(genai_span)
+    if genai_span.scope == CLAUDE:
+        if not span.status_message.startswith(_EXIT_CODE):
+            doubt_failure(genai_span)
+        refuse_output_of_claude(genai_span)
     elif genai_span.scope == CLAUDE_JS:
         note_agent_of_claude(genai_span, span.attributes.get(semconv.OUTPUT_VALUE))
     elif genai_span.scope == _AUTOGEN:

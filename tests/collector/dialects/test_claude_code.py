@@ -182,3 +182,11 @@ def test_an_agent_goes_on_when_the_call_has_ended_that_started_it() -> None:
         ("claude-code", ["Agent", "Bash"], [0, 1], []),
         ("general-purpose", ["Read", "Write"], [0, 1], []),
     ]
+
+
+def test_the_form_of_an_output_is_no_tool_that_ran() -> None:
+    """Claude Code 2.1.332, of which the SDK asks for an output of a form."""
+    attributes = {"tool_name": "StructuredOutput", "gen_ai.tool.call.id": "toolu_1"}
+    execution = claude("tool.execution", 3, 2, 12, 5, attributes={"success": True})
+    run = run_of(PROMPT, claude("tool", 2, at=10, lasting=30, attributes=attributes), execution)
+    assert (called(run), doubts(run)) == (["(StructuredOutput)"], [])

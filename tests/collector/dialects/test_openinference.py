@@ -521,6 +521,22 @@ def test_a_server_of_tools_does_not_know_for_which_of_claudes_agents_it_was_call
 @pytest.mark.parametrize("scope", [
     "openinference.instrumentation.claude_agent_sdk", "@arizeai/openinference-instrumentation-claude-agent-sdk",
 ])  # fmt: skip
+def test_the_form_of_an_output_of_claudes_agent_is_no_tool_that_ran(scope: str) -> None:
+    told = {
+        "tool.name": "StructuredOutput",
+        "input.value": '{"sum": 5}',
+        "output.value": "Structured output provided successfully",
+    }
+    run = run_of(
+        oi("AGENT", "till", 1, lasting=100, scope=scope, status=1),
+        oi("TOOL", "StructuredOutput", 2, 1, 10, scope=scope, status=1, attributes=told),
+    )
+    assert (called(run), doubts(run)) == (["(StructuredOutput)"], [])
+
+
+@pytest.mark.parametrize("scope", [
+    "openinference.instrumentation.claude_agent_sdk", "@arizeai/openinference-instrumentation-claude-agent-sdk",
+])  # fmt: skip
 def test_a_run_of_claudes_agent_without_a_call_called_none(scope: str) -> None:
     run = run_of(oi("AGENT", "ClaudeAgent.query", 1, attributes={"input.value": "Hi."}, scope=scope))
     assert (called(run), doubts(run)) == ([], [])

@@ -571,3 +571,11 @@ def test_an_agent_that_claudes_agent_started_may_have_made_the_calls_beside_it(
         call_of_claude("pay", 3, at, 5, '{"sum":5}'),
     )
     assert (called(run), doubts(run)) == (["Agent", "pay"], expected)
+
+
+def test_the_form_of_an_output_of_claudes_agent_is_no_tool_that_ran() -> None:
+    run = run_of(
+        agent_span(scope="@openlit/instrumentation-claude-agent-sdk", lasting=100),
+        call_of_claude("StructuredOutput", 2, 10, 20, '{"sum":5}'),
+    )
+    assert (called(run), doubts(run)) == (["(StructuredOutput)"], [])
