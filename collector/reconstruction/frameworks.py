@@ -70,10 +70,10 @@ WITHOUT_REQUESTS: Final = OPENAI_AGENTS[:1]
 # --- what leaves spans, and what those that are there mean -----------------------------------------------------------------
 
 TRACE_NO_REQUESTS: Final = (
-    "autoagents", "codex", "docker_agent",
+    "autoagents", "codex", "docker_agent", "iqai_adk",
     "openinference.instrumentation.claude_agent_sdk", "@arizeai/openinference-instrumentation-claude-agent-sdk",
 )  # fmt: skip
-"""Dialects and scopes of agents whose requests to models leave no spans: without any, nothing is missing."""
+"""Dialects and scopes of agents whose requests to models leave no spans, or none that tells more: nothing is missing."""
 
 GATEWAYS: Final = frozenset({"envoyproxy/ai-gateway"})
 """Proxies between agents and models. They see requests and no tools, and begin a trace for each request of an agent that
