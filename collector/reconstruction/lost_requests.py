@@ -65,19 +65,18 @@ def _is_told_of_more(
     return run.anchor is None or known.is_first(run.anchor)
 
 
-def tells_of_more(
-    run: RunSpans, known: KnownCalls, groups: Sequence[RunSpans], drafts: Sequence[Sequence[DraftCall]]
-) -> bool:
-    """Whether the output of an agent tells of more calls than it is known to have made, with all agents below it. One that
-    others went before may tell of theirs, and one that goes on in other traces of those there.
+def note_told_by_outputs(runs: Sequence[RunSpans], known: KnownCalls, drafts: Sequence[Sequence[DraftCall]]) -> None:
+    """Note the runs of which the agent's output tells of more calls than it made, so far as is known, with all agents below it.
+
+    An agent that others went before may tell of theirs, and one that goes on in other traces of those there. Outer ones are
+    first in ``runs``.
     """
-    told, anchor = run.told_results, run.anchor
-    if not told or anchor is None or run.goes_on or not known.is_first(anchor):
-        return False
-    made = 0
-    for one, calls in zip(groups, drafts, strict=True):
-        outer: RunSpans | None = one
-        while outer is not None and outer is not run:
-            outer = outer.parent
-        made += len(calls) if outer is run else 0
-    return told > made
+    if not any(run.told_results for run in runs):
+        return
+    made: dict[int, int] = {}
+    for run, calls in zip(reversed(runs), reversed(drafts), strict=True):
+        own = made.get(id(run), 0) + len(calls)
+        if run.parent is not None:
+            made[id(run.parent)] = made.get(id(run.parent), 0) + own
+        if run.told_results > own and run.anchor is not None and not run.goes_on and known.is_first(run.anchor):
+            run.has_unrecorded_calls = True

@@ -5,10 +5,14 @@ those around others that are.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from collector.model.genai_span import OTHER, GenAISpan
 from collector.reconstruction.drafts import RunSpans
 from collector.reconstruction.frameworks import SPRING_OFFERED
+
+_MAX_GRAPHS: Final = 64
+"""Among how many graphs of a trace that is looked for which is around a run."""
 
 
 def doubt_parted(runs: Iterable[RunSpans]) -> None:
@@ -38,7 +42,7 @@ def note_parts_inside(runs: Iterable[RunSpans]) -> None:
     """
     spans: dict[int, tuple[int, int] | None] = {}
     found = [*runs]
-    graphs = [(run, wrapper) for run in found for wrapper in run.wrappers if wrapper.role is OTHER]
+    graphs = [(run, wrapper) for run in found for wrapper in run.wrappers if wrapper.role is OTHER][:_MAX_GRAPHS]
     for run in reversed(found):
         anchor = run.anchor
         if anchor is None or not run.is_continued:

@@ -19,7 +19,7 @@ from collector.reconstruction.doubts import AWAITED, UNREAD, call_doubts, run_do
 from collector.reconstruction.drafts import DraftCall, RunSpans, clock_of, trajectory_of
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.known_calls import KnownCalls
-from collector.reconstruction.lost_requests import tells_of_more
+from collector.reconstruction.lost_requests import note_told_by_outputs
 from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps, contradicting_clocks
 from collector.reconstruction.parted_runs import note_parts_inside
@@ -67,8 +67,7 @@ def _rebuild(
     # Only when all runs are merged: a later run may show that one before it lacks a call.
     for run_spans in groups if known.lacking else ():
         run_spans.has_unrecorded_calls |= id(run_spans.parent) in known.lacking
-    for run_spans in groups:
-        run_spans.has_unrecorded_calls |= tells_of_more(run_spans, known, groups, drafts)
+    note_told_by_outputs(groups, known, drafts)
     checkpoint()
     unexplained = _unexplained(ancestry, groups, drafts)
     # Of all spans: the messages of one run may tell of the calls of another.
