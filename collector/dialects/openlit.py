@@ -21,6 +21,7 @@ from collector.model.from_span import (
 from collector.model.genai_span import CONVENTIONS, IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.model.tracing import Extent
+from collector.payloads.refusals import Refusal
 from collector.payloads.values import MAX_TEXT, name_of, parse_json
 
 NAME: Final = "openlit"
@@ -43,6 +44,13 @@ _KEEPING_LAST: Final = ("@openlit/instrumentation-anthropic", "@openlit/instrume
 """Scopes that keep of the calls of a stream those of its last piece (JavaScript 1.15, Python 1.45)."""
 _OTHERS_LOST: Final = ({"role": "assistant"},)
 """In place of an answer of which the last calls alone are left: not nothing, which the conventions' reading would fill."""
+_SMOLAGENTS_SCOPE: Final = "openlit.instrumentation.smolagents"
+_STEP: Final = "gen_ai.smolagents.step_number"
+_PLANNING: Final = "gen_ai.smolagents.planning"
+_UNFINISHED: Final = (("execute_tool ", Role.TOOL), ("invoke_agent ", Role.AGENT))
+"""Begin the names of the spans of smolagents, which are all that one tells that ended with an exception."""
+_MISFIT: Final = "AgentToolCallError"
+"""What smolagents raises for arguments that do not fit, before the tool begins."""
 _SYSTEM: Final = "gen_ai.system"
 _AG2_SCOPE: Final = "openlit.instrumentation.ag2"
 _MESSAGE_TYPE: Final = "gen_ai.agent.message_type"
@@ -110,6 +118,22 @@ def _read_call_of_claude(span: Span) -> GenAISpan | None:
         doubt_failure(genai_span)
     note_agent_of_claude(genai_span, "" if _IN_FOREGROUND in str(genai_span.arguments) else None)
     return genai_span
+
+
+def _read_smolagents(span: Span) -> GenAISpan | None:
+    """Reads a step of an agent, which is said to be the agent itself; and what failed, of which there is only the name."""
+    if _STEP in span.attributes or _PLANNING in span.attributes:
+        return IGNORED
+    if semconv.OPERATION_NAME in span.attributes:
+        return None
+    for prefix, role in _UNFINISHED:
+        if span.name.startswith(prefix):
+            genai_span = context_span_of(span, role, CONVENTIONS)
+            genai_span.name = name_of(span.name.removeprefix(prefix))
+            if span.attributes.get(semconv.ERROR_TYPE) == _MISFIT:
+                genai_span.refusal = Refusal()
+            return genai_span
+    return None
 
 
 def _read_graph(span: Span) -> GenAISpan | None:
@@ -234,6 +258,7 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan | None]]] = {
     OPENLIT_GRAPHS_JS: _read_graph,
     _LANGCHAIN_SCOPE: _read_chain,
     _CLAUDE_SCOPE: _read_call_of_claude,
+    _SMOLAGENTS_SCOPE: _read_smolagents,
 }
 """By scope, where spans of it need no other tests."""
 
@@ -248,6 +273,7 @@ DIALECT: Final[Dialect] = Dialect(
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
         semconv.FINISH_REASONS[0], _STREAMED, _STREAM, _MESSAGE_TYPE, _SYSTEM, semconv.INPUT_MESSAGES,
         semconv.RESPONSE_ID, _PARAMETERS, semconv.CONVERSATION_ID, semconv.WORKFLOW_NAME,
+        _STEP, _PLANNING,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

@@ -93,7 +93,7 @@ class RunSpans:
     @property
     def is_of_code(self) -> bool:
         """Whether its agent may write code, which calls tools and other agents one after the other."""
-        return self.anchor is not None and self.anchor.scope == SMOLAGENTS
+        return self.anchor is not None and self.anchor.scope in SMOLAGENTS
 
     @property
     def ended_before_calls(self) -> bool:

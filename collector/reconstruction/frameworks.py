@@ -84,7 +84,7 @@ LEAVE_OUT_HOSTED: Final = (
     "opentelemetry.instrumentation.anthropic", "opentelemetry.instrumentation.langchain", LANGCHAIN_OFFICIAL,
 )  # fmt: skip
 """They leave out of an answer what the provider ran (0.62, 1.3b0)."""
-SMOLAGENTS: Final = "openinference.instrumentation.smolagents"
+SMOLAGENTS: Final = ("openinference.instrumentation.smolagents", "openlit.instrumentation.smolagents")
 """Its agents may write code, which calls tools and other agents one after the other."""
 LANGCHAIN_OPENINFERENCE: Final = "openinference.instrumentation.langchain"
 """It calls functions of a graph agents where their names sound like one's."""

@@ -579,3 +579,67 @@ def test_the_form_of_an_output_of_claudes_agent_is_no_tool_that_ran() -> None:
         call_of_claude("StructuredOutput", 2, 10, 20, '{"sum":5}'),
     )
     assert (called(run), doubts(run)) == (["(StructuredOutput)"], [])
+
+
+def smolagents(name: str, number: int, parent: int, at: float, lasting: float, **more: Any) -> Span:
+    """A span of smolagents (1.26), of which one that ended with an exception has nothing but its name and what was raised."""
+    return span(name, number, parent, at, lasting, scope="openlit.instrumentation.smolagents", **more)
+
+
+def step_of_smolagents(number: int, at: float, step: int) -> Span:
+    named = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "travel"}
+    attributes = {**named, "gen_ai.smolagents.step_number": step}
+    return smolagents(f"invoke_agent travel step_{step}", number, 1, at, 40, attributes=attributes, status=1)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "shown"),
+    [
+        ("AgentToolExecutionError", "Error executing tool 'pay' with arguments {}: Declined: no funds", "pay"),
+        ("AgentToolCallError", "Argument amount is required", "(pay)"),
+        ("AgentToolExecutionError", "Unknown tool pay, should be one of: get, final_answer.", "(pay)"),
+    ],
+)
+def test_the_steps_of_an_agent_of_smolagents_are_one_run(error: str, message: str, shown: str) -> None:
+    scope = "openlit.instrumentation.smolagents"
+    failed = {"status": 2, "message": f"{error}: {message}", "attributes": {"error.type": error}}
+    run = run_of(
+        agent_span("travel", lasting=200, scope=scope),
+        step_of_smolagents(2, 1, 1),
+        model_span([("c1", "pay", {})], 3, 2, at=2, scope="openlit.instrumentation.openai"),
+        smolagents("execute_tool pay", 4, 2, 20, 5, **failed),
+        step_of_smolagents(5, 50, 2),
+        model_span([("c2", "get", {"city": "Oslo"})], 6, 5, at=51, scope="openlit.instrumentation.openai"),
+        tool_span("get", {"city": "Oslo"}, 7, 5, at=70, call_id="7e1", scope=scope, status=1),
+    )
+    assert (run.agent, called(run), doubts(run)) == ("travel", [shown, "get"], [])
+    assert (run.trajectory.calls[0].status, run.trajectory.calls[0].arguments) == ("error", {})
+
+
+def test_an_agent_of_smolagents_that_failed_is_named_by_its_span() -> None:
+    failed = smolagents("invoke_agent travel", 1, 0, 0, 90, status=2, attributes={"error.type": "AgentError"})
+    planning = {"gen_ai.operation.name": "invoke_agent", "gen_ai.smolagents.planning": True}
+    runs = runs_of(
+        failed,
+        smolagents("invoke_agent travel planning", 2, 1, 1, 5, attributes=planning),
+        step_of_smolagents(3, 10, 1),
+        tool_span("get", {}, 4, 3, at=20, scope="openlit.instrumentation.smolagents"),
+    )
+    assert [(run.agent, called(run)) for run in runs] == [("travel", ["get"])]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"), [("<code>get('Oslo')\nget('Rome')</code>", []), ("", ["uncertain_order"])]
+)
+def test_the_code_of_an_agent_of_smolagents_calls_one_tool_after_the_other(answer: str, expected: list[str]) -> None:
+    scope = "openlit.instrumentation.smolagents"
+    parts = [{"role": "assistant", "parts": [{"type": "text", "content": answer}]}]
+    told = {"gen_ai.output.messages": json.dumps(parts)} if answer else {}
+    run = run_of(
+        agent_span("travel", lasting=200, scope=scope),
+        step_of_smolagents(2, 1, 1),
+        model_span((), 3, 2, at=2, lasting=5, attributes=told, scope="openlit.instrumentation.openai"),
+        tool_span("get", {"city": "Oslo"}, 4, 2, at=10, lasting=2, scope=scope),
+        tool_span("get", {"city": "Rome"}, 5, 2, at=14, lasting=2, scope=scope),
+    )
+    assert (called(run), [doubt for doubt in doubts(run) if doubt == "uncertain_order"]) == (["get", "get"], expected)
