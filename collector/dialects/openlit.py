@@ -47,6 +47,8 @@ _OTHERS_LOST: Final = ({"role": "assistant"},)
 _SMOLAGENTS_SCOPE: Final = "openlit.instrumentation.smolagents"
 _STEP: Final = "gen_ai.smolagents.step_number"
 _PLANNING: Final = "gen_ai.smolagents.planning"
+_HAYSTACK_SCOPE: Final = "openlit.instrumentation.haystack"
+_COMPONENT: Final = "gen_ai.framework.component.type"
 _UNFINISHED: Final = (("execute_tool ", Role.TOOL), ("invoke_agent ", Role.AGENT))
 """Begin the names of the spans of smolagents, which are all that one tells that ended with an exception."""
 _MISFIT: Final = "AgentToolCallError"
@@ -117,6 +119,17 @@ def _read_call_of_claude(span: Span) -> GenAISpan | None:
     if not span.status_message.startswith(_EXIT_CODE):
         doubt_failure(genai_span)
     note_agent_of_claude(genai_span, "" if _IN_FOREGROUND in str(genai_span.arguments) else None)
+    return genai_span
+
+
+def _read_component(span: Span) -> GenAISpan | None:
+    """Reads a component of Haystack, which is said to be the request inside. An agent in no pipeline has no span around it."""
+    if _COMPONENT not in span.attributes:
+        return None
+    if span.parent_span_id:
+        return IGNORED
+    genai_span = context_span_of(span, Role.OTHER, CONVENTIONS)
+    genai_span.note(extent="alone")
     return genai_span
 
 
@@ -258,6 +271,7 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan | None]]] = {
     OPENLIT_GRAPHS_JS: _read_graph,
     _LANGCHAIN_SCOPE: _read_chain,
     _CLAUDE_SCOPE: _read_call_of_claude,
+    _HAYSTACK_SCOPE: _read_component,
     _SMOLAGENTS_SCOPE: _read_smolagents,
 }
 """By scope, where spans of it need no other tests."""
@@ -273,7 +287,7 @@ DIALECT: Final[Dialect] = Dialect(
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.OUTPUT_MESSAGES, _HANDED_OVER_BY,
         semconv.FINISH_REASONS[0], _STREAMED, _STREAM, _MESSAGE_TYPE, _SYSTEM, semconv.INPUT_MESSAGES,
         semconv.RESPONSE_ID, _PARAMETERS, semconv.CONVERSATION_ID, semconv.WORKFLOW_NAME,
-        _STEP, _PLANNING,
+        _STEP, _PLANNING, _COMPONENT,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

@@ -37,6 +37,7 @@ MODEL  guessed  only its answer says that it is a request
 Extent = Literal[
     "", "apart", "resumed", "fresh", "served", "nested", "asks", "starts", "memory", "loop", "part", "turns", "some",
     "automatic", "around", "unsaid", "step", "inner", "beside", "hosted", "left",
+    "alone",
 ]  # fmt: skip
 """How much of a run, of a call or of requests it covers.
 
@@ -44,6 +45,7 @@ AGENT  apart    the run goes on in other traces; of OTHER likewise, of the runs 
        resumed  the run waited for a human in an earlier trace, and goes on
        fresh    the run answers no question that an earlier one asked: what its models were told of since the user's is its own
        beside   what it does while it streams is beside it: it ends when the stream begins
+OTHER  alone    it begins its trace, and nothing but one request to a model is inside
 TOOL   resumed  it waited for a human, and is made now
        apart    if no model is asked again, the run waits for what comes of it, and goes on in another trace; where the call
                 waits for a human, also if one is

@@ -85,6 +85,13 @@ class RunSpans:
         """Whether it made no call and no request to a model."""
         return not self.executions and not self.models
 
+    def opens_with(self, model: GenAISpan) -> bool:
+        """Whether a request to a model begins its trace, or all that is around it is another record of the request."""
+        anchor = self.anchor
+        if not model.parent_span_id or anchor is None:
+            return not model.parent_span_id
+        return anchor.tracing.extent == "alone" and anchor.span_id == model.parent_span_id
+
     @property
     def may_lack_agent(self) -> bool:
         """Whether a span below its anchor was not received that may be its agent's: what came last may be missing, too."""

@@ -60,16 +60,16 @@ def _without_made_before(
         return found
     if is_resumed:
         run.is_continued = True  # a human has answered; it may begin with a call that an earlier trace asked for
-    elif anchor is not None and outer.parent_span_id and anchor.user_input:
+    elif anchor is not None and not run.opens_with(outer) and anchor.user_input:
         if not any(call.status is not None for call in given):
             return found  # the run began with the user's message
         own = waited(run)
         earlier = [one for one in earlier if one.id not in own]
         later = {id(one) for one in _without_given(earlier, run)}
         earlier = [one for one in earlier if id(one) not in later]
-    elif outer.parent_span_id or len(known.runs) > 1 or covers_requests(first, run.models):
+    elif not run.opens_with(outer) or len(known.runs) > 1 or covers_requests(first, run.models):
         known.lacking.add(id(run.parent))  # after a handoff both agents are told the same
-    elif not outer.parent_span_id:
+    else:
         run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
     return [one for one in found if one not in earlier]
 

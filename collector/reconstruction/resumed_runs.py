@@ -369,4 +369,5 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
         return False
     # It may be all there is: a program asks a model once which tool to use. A loop without a span around it begins so, too.
     is_whole = model.is_transcript or model.status == "error"
-    return model is run.anchor and not model.parent_span_id and not is_whole
+    is_outermost = run.opens_with(model) if model.parent_span_id else model is run.anchor
+    return is_outermost and not is_whole

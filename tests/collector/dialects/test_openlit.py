@@ -12,10 +12,12 @@ from collector.model.genai_span import IGNORED
 from collector.model.span import Span
 from tests.builders import (
     agent_span,
+    asked,
     called,
     doubts,
     model_span,
     read_tool,
+    result,
     run_of,
     runs_of,
     span,
@@ -276,9 +278,9 @@ def test_an_asynchronous_function_that_no_model_asked_for_may_be_an_agent() -> N
 def _asked_google(number: int, told: list[tuple[str, str]], asks: str | None) -> Span:
     """A request of openlit 1.45, which was told of calls and their results: no call has an id, or its result a name."""
     messages: list[dict[str, Any]] = [{"role": "user", "parts": [{"type": "text", "content": "Help Ada"}]}]
-    for city, result in told:
+    for city, returned in told:
         call = {"type": "tool_call", "id": "", "name": "get", "arguments": {"city": city}}
-        answer = {"type": "tool_call_response", "id": "", "response": str({"result": result})}
+        answer = {"type": "tool_call_response", "id": "", "response": str({"result": returned})}
         messages += [{"role": "assistant", "parts": [call]}, {"role": "user", "parts": [answer]}]
     parts: list[dict[str, Any]] = [{"type": "text", "content": "None" if asks else "Done."}]
     if asks:
@@ -643,3 +645,29 @@ def test_the_code_of_an_agent_of_smolagents_calls_one_tool_after_the_other(answe
         tool_span("get", {"city": "Rome"}, 5, 2, at=14, lasting=2, scope=scope),
     )
     assert (called(run), [doubt for doubt in doubts(run) if doubt == "uncertain_order"]) == (["get", "get"], expected)
+
+
+@pytest.mark.parametrize(
+    ("calls", "told", "expected"),
+    [
+        ([("c1", "get", {})], (), ["other_traces", "unobserved_results"]),
+        ((), (), []),
+        ([("c2", "pay", {})], (user("go"), asked(("c1", "get", {})), result("c1", "fine")), ["other_traces"]),
+    ],
+)
+def test_a_request_of_haystacks_agent_has_a_trace_of_its_own_below_that_of_its_component(
+    calls: list[tuple[str, str, Any]], told: tuple[dict[str, Any], ...], expected: list[str]
+) -> None:
+    """An agent leaves no span, unless it is in a pipeline."""
+    component = {"gen_ai.operation.name": "chat", "gen_ai.framework.component.type": "generator"}
+    scope = "openlit.instrumentation.haystack"
+    request = model_span(calls, 2, 1, at=1, lasting=5, input_messages=told, scope="openlit.instrumentation.openai")
+    alone = run_of(span("chat llm", attributes=component, scope=scope), request)
+    assert doubts(alone)[: len(expected)] == expected
+    pipeline = {"gen_ai.operation.name": "invoke_workflow"}
+    inside = run_of(
+        span("invoke_workflow pipeline", 9, attributes=pipeline, scope=scope, lasting=50),
+        span("chat llm", 1, 9, attributes=component, scope=scope),
+        request,
+    )
+    assert "other_traces" not in doubts(inside)
