@@ -24,6 +24,7 @@ from collector.model.graphs import inner_graph, is_graph, note_graph, note_node
 from collector.model.span import Span
 from collector.payloads import langchain
 from collector.payloads.messages import tool_call_parts
+from collector.payloads.pydantic_ai_messages import answer_of_pydantic_ai, conversation_of_pydantic_ai
 from collector.payloads.told_failures import failure_in_message, failure_of_crewai
 from collector.payloads.values import UNREADABLE, find_text, first_name, name_of, parse_any
 
@@ -39,8 +40,13 @@ _PREPARES: Final = "._prepare_chat_with_tools"
 """Ends the name of the span in which LlamaIndex puts a request together: a model's by its type, and the messages its output."""
 _FORMAT: Final = "mlflow.message.format"
 _AUTOGEN: Final = "autogen"
+_PYDANTIC_AI: Final = "pydantic_ai"
+_ANSWERS: Final = '"deferred_tool_results": {'
+_WAITING: Final = re.compile(r'\{"output": \{"calls": \[(?:\{|\], "approvals": \[\{)')
+"""Begins what a run of Pydantic AI gives back that ended with calls for the application, or for a human to approve."""
 _METADATA: Final = "metadata"
 _TOOL_NAME: Final = "name"
+"""Likewise of an agent, where smolagents has named it."""
 _RUNNER: Final = "mlflow.openai.agent_run_root"
 """On the span of OpenAI Agents' runner, around those of its agents."""
 _RUN: Final = "AgentRunner.run"
@@ -49,6 +55,7 @@ _OPENAI_AGENTS: Final = "openai-agents"
 _NOTHING: Final = "null"
 _OF_OTHERS: Final = (_FUNCTION, _METADATA)
 """On the spans of tools of functions, and of LangChain's."""
+_NAMES_OF_OTHERS: Final = (semconv.AGENT_NAME, "haystack.component.name")
 _DSPY: Final = "Tool."
 """Begins the name of the span of a call of DSPy, before that of its tool."""
 _OF_CLASS: Final = (".__call__", ".call", ".acall")
@@ -169,6 +176,8 @@ def _read_model(span: Span) -> GenAISpan:
         output = None
     if _text(span, _FORMAT) == _AUTOGEN:
         output, given = _answer_of_autogen(output), _messages_of_autogen(given)
+    elif _text(span, _FORMAT) == _PYDANTIC_AI:
+        output, given = answer_of_pydantic_ai(output), conversation_of_pydantic_ai(given)
     genai_span = model_span_of(span, NAME, output, given)
     _read_chunks(genai_span, span)
     metadata = span.attributes.get(_METADATA)
@@ -245,9 +254,21 @@ def _pieces(text: object) -> list[Mapping[str, Any]]:
 def _read_context(span: Span, role: Role) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, role, NAME, get(_INPUT), find_text(langchain.THREAD, get(_METADATA)))
-    genai_span.name = genai_span.agent = name_of(span.name)
+    # MLflow adds to the spans of other tracers as well: Strands', and Haystack's.
+    named = _text(span, _TOOL_NAME) if role is Role.AGENT else None
+    named = named or first_name(span.attributes, _NAMES_OF_OTHERS)
+    genai_span.name = genai_span.agent = named or name_of(span.name)
     note_graph(genai_span, span, find_text(langchain.INTEGRATION, get(_METADATA)), get(_OUTPUT))
+    if _text(span, _FORMAT) == _PYDANTIC_AI:
+        _read_pauses(genai_span, get(_INPUT), get(_OUTPUT))
     return genai_span
+
+
+def _read_pauses(genai_span: GenAISpan, given: object, output: object) -> None:
+    """Read whether a run of Pydantic AI ended with calls for a human, or the application, and began with their answers."""
+    if type(given) is str and _ANSWERS in given:
+        genai_span.note(extent="resumed")
+    genai_span.is_pending = type(output) is str and _WAITING.match(output) is not None
 
 
 DIALECT: Final[Dialect] = Dialect(
@@ -258,7 +279,7 @@ DIALECT: Final[Dialect] = Dialect(
     markers=(b"mlflow.spanType",),
     attributes=frozenset({
         _INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _TOOL_NAME, _METADATA, _FORMAT, _CHUNK, _RUNNER, *semconv.TOOL_NAMES,
-        semconv.ERROR_TYPE, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES,
+        semconv.ERROR_TYPE, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, *_NAMES_OF_OTHERS,
     }),
     output_attributes=(_OUTPUT,),
     tool_definition_attributes=("mlflow.chat.tools",),
