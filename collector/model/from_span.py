@@ -14,7 +14,7 @@ from collector.payloads.pauses import asks_for_approval, is_told_of_approval
 from collector.payloads.refusals import UNTOLD, Refusal, find_refusal, guardrail_refusal, is_interrupt
 from collector.payloads.response import is_blank
 from collector.payloads.stack_traces import refusal_in_stack
-from collector.payloads.text_calls import asks_langroid, is_step, requests_action
+from collector.payloads.text_calls import asks_langroid, is_step, requests_action, writes_code
 from collector.payloads.told_failures import is_in_place_of_result
 from collector.payloads.tool_results import newest_tool_results, tool_result
 from collector.payloads.user_input import newest_user_input
@@ -199,6 +199,7 @@ def model_span_of(span: Span, dialect: str, output: object, messages: object) ->
         genai_span.note(extent="step")
     if messages:
         _read_langroid(genai_span, output, messages)
+        note_code(genai_span, output, messages)
     set_input(genai_span, messages)
     note_approvals(genai_span, output, messages)
     return genai_span
@@ -209,6 +210,12 @@ def note_approvals(genai_span: GenAISpan, output: object, messages: object) -> N
     genai_span.is_pending = genai_span.is_pending or asks_for_approval(output)
     if is_told_of_approval(messages):
         genai_span.note(extent="resumed")
+
+
+def note_code(genai_span: GenAISpan, output: object, messages: object) -> None:
+    """Note of a request to a model whether its answer is code, which may call tools."""
+    if output is not None and not genai_span.tracing.extent and writes_code(output, messages):
+        genai_span.note(extent="code")
 
 
 def _read_langroid(genai_span: GenAISpan, output: object, messages: object) -> None:

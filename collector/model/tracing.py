@@ -37,7 +37,7 @@ MODEL  guessed  only its answer says that it is a request
 Extent = Literal[
     "", "apart", "resumed", "fresh", "served", "nested", "asks", "starts", "memory", "loop", "part", "turns", "some",
     "automatic", "around", "unsaid", "step", "inner", "beside", "hosted", "left",
-    "alone",
+    "alone", "code",
 ]  # fmt: skip
 """How much of a run, of a call or of requests it covers.
 
@@ -63,6 +63,7 @@ MODEL  resumed  it was told last what a human answered to the one before
        nested   it offered tools. If it asked for calls, it may hold the request that tells their results; else that is
                 beside it, as are the calls, and in a trace of its own where no span is around all of them
        step     it begins its trace, and the framework asks again, in another: what came of the call, or for another answer
+       code     its answer is code, which may call tools: some instrumentations have spans of these, others of clients alone
        unsaid   no answer holds the calls that it asks for: inputs tell of them one by one, also of those of one answer
        around   it lasts until the calls have ended that its answer asked for, and no others are inside
        left     its client made the calls inside, and none of those for which its answer asks

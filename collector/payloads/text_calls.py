@@ -2,9 +2,9 @@
 
 DSPy (2.6 to 3) frames each field of an answer (``[[ ## next_tool_name ## ]]``), or asks for JSON with these keys, and repeats
 the calls so far as a trajectory;
-smolagents (1.2x) tells its model of earlier calls as ``Calling tools:`` with a Python repr. ReAct (CrewAI, LangChain's oldest
-agents) asks for an ``Action:`` with its ``Action Input:``, and tells the result as an ``Observation:``; prompts for Hermes
-and Qwen ask for JSON between tags. Bounded, and never raises.
+smolagents (1.2x) tells its model of earlier calls as ``Calling tools:`` with a Python repr, or has it write code. ReAct
+(CrewAI, LangChain's oldest agents) asks for an ``Action:`` with its ``Action Input:``, and tells the result as an
+``Observation:``; prompts for Hermes and Qwen ask for JSON between tags. Bounded, and never raises.
 """
 
 from __future__ import annotations
@@ -53,6 +53,10 @@ _UNKNOWN: Final = re.compile(r"^Error:\nUnknown tool ([^,\s]{1,256}), should be 
 _OF_LANGROID: Final = "=== ALL AVAILABLE TOOLS and THEIR FORMAT INSTRUCTIONS ==="
 """Langroid tells its model so of the tools for which it is to ask in text, as JSON or XML."""
 _ASKED_OF_LANGROID: Final = re.compile(r'"request\\{0,4}": ?\\{0,4}"[\w-]|<request>[\s\\n]{0,8}[\w-]')
+_OF_CODE: Final = "which you can call with code"
+"""smolagents tells its model so of the tools that it is to call in code."""
+_CODE: Final = re.compile(r'<code>|```py|"code\\{0,4}": ?\\{0,4}"')
+"""Begins the code in an answer, between tags as the framework or the application has them, or in JSON perhaps escaped."""
 REPEATED: Final = "is_repeated"
 """Key of a call that is told with its failure, whether or not it was told before."""
 MAX_TRAJECTORY: Final = 1_000
@@ -77,6 +81,15 @@ def asks_langroid(output: object, given: object) -> bool:
         if "request" not in text or _OF_LANGROID not in (given if type(given) is str else repr(given)):
             return False
         return _ASKED_OF_LANGROID.search(text) is not None
+    except RecursionError:
+        return False
+
+
+def writes_code(output: object, given: object) -> bool:
+    """Whether a model's output has code that may call tools, as smolagents told it to."""
+    try:
+        text = output if type(output) is str else repr(output)
+        return _CODE.search(text) is not None and _OF_CODE in (given if type(given) is str else repr(given))
     except RecursionError:
         return False
 

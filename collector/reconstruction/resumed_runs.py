@@ -361,7 +361,7 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     model = run.models[0]
     # Spring AI's, of a model without a client: calls and further requests are beside it, and what it was told is unknown.
     # DSPy's, seen by its client alone: those that follow tell.
-    is_known_part = model.tracing.extent in ("nested", "step")
+    is_known_part = model.tracing.extent in ("nested", "step", "code")
     if model.finish == "other":
         requested = [one for one in requested if one.provided is None]  # its provider ran the others, and it went on
     is_of_client = model.scope in GATEWAYS or model.scope.startswith(ANTHROPIC_SDK)

@@ -65,7 +65,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         asking.discard(models[-1].span_id)
     if _may_have_searched(models, requested) or _lacks_hosted(models) or _hides_calls_of_provider(run):
         return True
-    if _is_told_of_more(run, models):
+    if _is_told_of_more(run, models) or _calls_in_code(run, models):
         return True
     has_unsaid = any(model.span_id in asking and model.span_id not in speaking for model in models)
     has_failed = run.anchor is not None and run.anchor.status == "error"
@@ -148,6 +148,11 @@ def _are_refused(model: GenAISpan, later: GenAISpan) -> bool:
     # An answer without a text is no message there, so that the results of several turns follow one another.
     own = later.tool_results[len(model.tool_results or ()) :]
     return bool(own) and not without_refused(model, own)
+
+
+def _calls_in_code(run: RunSpans, models: Iterable[GenAISpan]) -> bool:
+    """Whether models answered with code that may call tools, and nothing shows what it called."""
+    return not run.is_of_code and not run.executions and any(model.tracing.extent == "code" for model in models)
 
 
 def _is_told_of_more(run: RunSpans, models: Sequence[GenAISpan]) -> bool:

@@ -16,7 +16,7 @@ from collector.dialects.openinference.common import (
     NAME,
 )
 from collector.model import semconv
-from collector.model.from_span import model_span_of, note_approvals
+from collector.model.from_span import model_span_of, note_approvals, note_code
 from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.graphs import note_node
 from collector.model.span import Span
@@ -152,6 +152,8 @@ def _read_words(genai_span: GenAISpan, span: Span, given: object, output: object
         genai_span.output, genai_span.finish = span.attributes.get(_TEXT), "tool_calls"
     elif asks_langroid(output, given):
         genai_span.finish = "tool_calls"
+    else:
+        note_code(genai_span, output, given)
 
 
 def _told_and_answered(span: Span) -> tuple[object, object] | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from collector.model.span import Span
@@ -62,3 +65,41 @@ def test_the_cost_of_requests_that_no_span_shows_is_linear(status: int) -> None:
         return calls(lambda: run_of(agent_span(status=status, lasting=1e6), *asked))
 
     assert work(800) < 2.5 * work(400)
+
+
+OF_SMOLAGENTS = "these tools are basically Python functions which you can call with code."
+
+
+def code(text: str, told: str, parent: int) -> Span:
+    """A request to a model that writes code, as instrumentations of clients record it."""
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": text}], "finish_reason": "stop"}]
+    system = {"role": "system", "parts": [{"type": "text", "content": told}]}
+    attributes = {"gen_ai.output.messages": json.dumps(said)}
+    return model_span((), 2, parent, at=1, lasting=5, input_messages=[system], attributes=attributes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Thought: so.\n<code>\nprint(find('Oslo'))\n</code>",
+        "Thought: so.\n```py\nprint(find('Oslo'))\n```<end_code>",
+        json.dumps({"thought": "so", "code": "print(find('Oslo'))"}),
+    ],
+)
+def test_code_may_call_tools_that_leave_no_spans(text: str) -> None:
+    assert doubts(run_of(code(text, OF_SMOLAGENTS, 0))) == ["unrecorded_calls", "other_traces"]
+    assert doubts(run_of(agent_span(), code(text, OF_SMOLAGENTS, 1))) == ["unrecorded_calls"]
+    assert doubts(run_of(agent_span(), code(text, "You teach Python.", 1))) == []
+
+
+@pytest.mark.parametrize(
+    ("scope", "more"),
+    [
+        ("openinference.instrumentation.smolagents", []),  # it has spans of tools: this code called none
+        ("openlit.instrumentation.smolagents", []),
+        ("app", [tool_span("find", {}, 3, at=10)]),
+    ],
+)
+def test_code_whose_calls_leave_spans_called_what_these_show(scope: str, more: list[Any]) -> None:
+    answer = code("<code>\nprint(1)\n</code>", OF_SMOLAGENTS, 1)
+    assert doubts(run_of(agent_span(scope=scope), answer, *more)) == []
