@@ -45,10 +45,10 @@ to wait.
 """
 END_WELL: Final = (
     "@arizeai/openinference-instrumentation-openai-agents", "microsoft-otel-openai-agents", OPENLIT_GRAPHS_JS,
-    *VERCEL,
+    "opentelemetry.instrumentation.agno", *VERCEL,
 )  # fmt: skip
-"""OpenAI Agents and LangGraph for JavaScript, and Vercel's AI SDK: a run that ends well with calls that no span shows waits for
-a human, or for the application to make them, or hands over."""
+"""OpenAI Agents and LangGraph for JavaScript, Agno under OpenLLMetry, and Vercel's AI SDK: a run that ends well with calls that
+no span shows waits for a human, or for the application to make them, or hands over."""
 GENKIT: Final = "genkit"
 END_WELL_TO_WAIT: Final = (ADK_RUST, "pydantic_ai", GENKIT)
 """The dialects of runs that end well to wait for a human: nothing, or without content only the calls, is recorded of that.
@@ -60,8 +60,9 @@ LANGCHAIN: Final = (
     "opentelemetry.instrumentation.langchain", "langsmith",
 )  # fmt: skip
 """Its own agents, which the dialects know by middleware that may answer, ask a model before they call anything."""
-BEGIN_WITH_ASKED_CALLS: Final = (OPENLIT_GRAPHS, OPENLIT_GRAPHS_JS, LANGCHAIN_OFFICIAL)
-"""Graphs, which may begin with a call of their own. One that has an id was asked for: elsewhere, if no request precedes it."""
+BEGIN_WITH_ASKED_CALLS: Final = (OPENLIT_GRAPHS, OPENLIT_GRAPHS_JS, LANGCHAIN_OFFICIAL, AGENT_FRAMEWORK)
+"""Graphs, which may begin with a call of their own. One that has an id was asked for: elsewhere, if no request precedes it.
+Agents, of which the instrumentation of a client alone may tell what was said."""
 OPENLIT_AGENTS: Final = "openlit.instrumentation.openai_agents"
 """Its span of a run has no name. Only those of turns are around calls, unless a human approved these."""
 WITHOUT_REQUESTS: Final = OPENAI_AGENTS[:1]

@@ -151,6 +151,7 @@ def _continues_earlier_run(run: RunSpans, anchor: GenAISpan) -> bool:
     if anchor.scope in BEGIN_WITH_ANSWERS:
         is_answer = resumes_run(anchor.user_input)
         is_told = is_answer or _are_told_first(anchor, run.models) or _begins_with_call(run, anchor)
+        is_told = is_told or (anchor.scope in BEGIN_WITH_ASKED_CALLS and _begins_with_asked_call(run))
         return is_told and not is_fresh(anchor)
     if anchor.tracing.extent == "resumed" or _answers_first(run, anchor):
         return True
@@ -304,7 +305,8 @@ def _may_be_awaited(one: RequestedCall) -> bool:
 
 def _asked_unseen(run: RunSpans) -> bool:
     """Whether the last answer asked for calls and was not captured: beside what ran it may have asked for what waits."""
-    last = max(run.models, key=by_start)
+    own = [model for model in run.models if run.anchor is not None and model.scope == run.anchor.scope]
+    last = max(own or run.models, key=by_start)
     return last.output is None and last.finish == "tool_calls"
 
 
@@ -345,7 +347,7 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     if anchor is not None and (says_that_it_waits(run) or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
         return not goes_on_here(run, known)
     if anchor is not None and anchor.scope == AGENT_FRAMEWORK and anchor.status != "error" and _asked_unseen(run):
-        return run.parent is None and not known.has_later_run(anchor)
+        return run.parent is None and not known.has_later_run(anchor) and not _made_all_asked_last(run, requested)
     if anchor is not None and anchor.scope.startswith(ANTHROPIC_SDK) and anchor.status == "unset":
         return _was_left(run, anchor, requested, known)
     if (

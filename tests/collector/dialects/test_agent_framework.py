@@ -338,3 +338,31 @@ def test_without_content_nothing_tells_what_a_provider_ran(kind: str, expected: 
         model_span((), 4, 1, at=50, scope=SCOPE, attributes={"gen_ai.response.finish_reasons": ["stop"]}),
     )
     assert doubts(run) == expected
+
+
+def without_content(number: int, at: float, reason: str, *inside: Span) -> list[Span]:
+    """A request of which only the instrumentation of the client inside it records what was said (OpenLIT, OpenLLMetry)."""
+    attributes = {"gen_ai.response.finish_reasons": json.dumps([reason])}
+    return [model_span((), number, 1, at=at, lasting=9, scope=SCOPE, attributes=attributes), *inside]
+
+
+def test_a_run_without_content_waits_where_the_client_inside_tells_what_its_model_asked_for() -> None:
+    client = model_span(ASKED[:1], 3, 2, at=11, lasting=7, scope="openlit.instrumentation.openai")
+    (run,) = runs_of(agent_span(lasting=90, scope=SCOPE), *without_content(2, 10, "tool_calls", client))
+    assert "other_traces" in doubts(run)
+    ran = tool_span("drop", None, 4, at=30, call_id="c1", scope=SCOPE)
+    (run,) = runs_of(agent_span(lasting=90, scope=SCOPE), *without_content(2, 10, "tool_calls", client), ran)
+    assert (called(run), doubts(run)) == (["drop"], [])  # middleware may end a run with a call
+
+
+def test_a_run_without_content_goes_on_where_a_call_precedes_what_the_client_tells() -> None:
+    told = [user("go"), result("c1", "dropped")]
+    client = model_span(
+        (), 3, 2, at=21, lasting=7, input_messages=told, attributes=ANSWER, scope="openlit.instrumentation.openai"
+    )
+    (run,) = runs_of(
+        agent_span(lasting=90, scope=SCOPE),
+        tool_span("drop", None, 4, at=5, call_id="c1", scope=SCOPE),
+        *without_content(2, 20, "stop", client),
+    )
+    assert (called(run), doubts(run)) == (["drop"], ["other_traces"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Scope, Span, SpanEvent
-from tests.builders import called, doubts, run_of, runs_of, span, span_of_kind
+from tests.builders import called, doubts, model_span, run_of, runs_of, span, span_of_kind
 
 kind = partial(span_of_kind, "openinference.span.kind", scope="openinference.instrumentation.agno", status=1)
 CALLS = [
@@ -248,3 +248,23 @@ def test_a_hook_may_have_answered_in_place_of_a_tool_in_the_conventions(scope: s
         span("execute_tool pay", 2, 1, 10, attributes={**call, "gen_ai.tool.call.arguments": "{}"}, scope=scope),
     )
     assert ("uncertain_execution" in doubts(run)) is (scope != "shop" and result != "paid")
+
+
+def openllmetry(kind: str, name: str, number: int, parent: int, at: float, lasting: float, **told: str) -> Span:
+    attributes = {"traceloop.span.kind": kind, **{f"traceloop.entity.{key}": value for key, value in told.items()}}
+    attributes |= {"gen_ai.agent.name": name} if kind == "agent" else {"gen_ai.tool.name": name}
+    scope = "opentelemetry.instrumentation.agno"
+    return span(f"{name}.{kind}", number, parent, at, lasting, attributes=attributes, scope=scope, status=1)
+
+
+def test_a_run_that_is_paused_goes_on_in_another_trace_under_openllmetry() -> None:
+    """Of the pause its spans have only what the agent said, which may be in any words."""
+    said = "I have tools to execute, but I need confirmation."
+    asking = model_span([("c1", "get", {}), ("c2", "pay", {})], 2, 1, at=1, lasting=5)
+    got = openllmetry("tool", "get", 3, 1, 10, 5, input="{}", output="status='success' result='it' error=None")
+    run = run_of(openllmetry("agent", "shop", 1, 0, 0, 100, input="go", output=said), asking, got)
+    assert sorted(called(run)) == ["(pay)", "get"]
+    assert "other_traces" in doubts(run)
+    paid = openllmetry("tool", "pay", 4, 1, 20, 5, input="{}", output="status='success' result='it' error=None")
+    run = run_of(openllmetry("agent", "shop", 1, 0, 0, 100, input="go", output="Done."), asking, got, paid)
+    assert (called(run), doubts(run)) == (["get", "pay"], [])
