@@ -74,6 +74,8 @@ def read_span(span: Span) -> GenAISpan | None:
     """Classifies the span by its ``mlflow.spanType``; a chain with the name of LangChain's agent is that agent's run."""
     if _TYPE not in span.attributes:
         return _read_conventional(span)
+    if span.attributes[_TYPE] == _NOTHING:
+        return IGNORED  # another tracer's span, of which MLflow says nothing
     kind = _text(span, _TYPE)
     if kind == "TOOL":
         return _read_tool(span)

@@ -566,3 +566,16 @@ def test_an_agent_whose_span_another_tracer_began_has_the_name_that_it_has_there
     """Strands', and Haystack's: a rule for the agent had not matched its runs."""
     attributes = {key: "travel"}
     assert run_of(ml("AGENT", "invoke_agent travel", 1, attributes=attributes), tool_span("get", {})).agent == "travel"
+
+
+def test_the_span_of_another_tracer_of_which_mlflow_says_nothing_is_what_that_tracer_says() -> None:
+    """Haystack's, with a hook that a human answers: the hook had been an agent inside one of another name."""
+    unknown = {"mlflow.spanType": "null"}
+    tool = {"haystack.tool.name": "get", "haystack.agent.step.tool.input": "{}", **unknown}
+    runs = runs_of(
+        span("haystack.agent.run", 1, lasting=100, attributes={"haystack.agent.max_steps": 6, **unknown}),
+        span("haystack.agent.step", 2, 1, 1, 90, attributes=unknown),
+        span("haystack.agent.hook", 3, 2, 2, 5, attributes={"haystack.agent.hook.point": "before_tool", **unknown}),
+        span("haystack.agent.step.tool", 4, 2, 20, 5, attributes=tool),
+    )
+    assert [(run.agent, called(run), doubts(run)) for run in runs] == [(None, ["get"], [])]
