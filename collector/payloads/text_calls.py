@@ -89,7 +89,9 @@ def writes_code(output: object, given: object) -> bool:
     """Whether a model's output has code that may call tools, as smolagents told it to."""
     try:
         text = output if type(output) is str else repr(output)
-        return _CODE.search(text) is not None and _OF_CODE in (given if type(given) is str else repr(given))
+        if ("code" not in text and "```py" not in text) or _CODE.search(text) is None:
+            return False
+        return _OF_CODE in (given if type(given) is str else repr(given))
     except RecursionError:
         return False
 
