@@ -222,7 +222,8 @@ def _weigh_last(
         call.executed = False
         return
     call.executed = "missing_anchor" in run.incomplete
-    may_have_run = call.executed or run.may_lack_agent or call.name in shown.names
+    # A span of a call may not tell of which tool it is: smolagents' under MLflow.
+    may_have_run = call.executed or run.may_lack_agent or call.name in shown.names or bool(run.nameless)
     if may_have_run or is_handoff or _may_have_failed_the_run(call, run):
         call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
     elif (

@@ -579,3 +579,19 @@ def test_the_span_of_another_tracer_of_which_mlflow_says_nothing_is_what_that_tr
         span("haystack.agent.step.tool", 4, 2, 20, 5, attributes=tool),
     )
     assert [(run.agent, called(run), doubts(run)) for run in runs] == [(None, ["get"], [])]
+
+
+@pytest.mark.parametrize("status", [1, 2])
+def test_a_call_asked_for_last_may_have_run_where_a_span_of_a_call_has_no_name(status: int) -> None:
+    """smolagents, with OpenAI's client traced as well: the span of a call has the class of its tool for a name."""
+    function = {"name": "pay", "arguments": '{"sum": 5}'}
+    message = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+    answer = {"choices": [{"finish_reason": "tool_calls", "message": message}]}
+    asks = {"mlflow.spanInputs": '{"messages": []}', "mlflow.spanOutputs": json.dumps(answer)}
+    given = {"mlflow.spanInputs": '{"sanitize_inputs_outputs": true, "kwargs": {"sum": 5}}'}
+    run = run_of(
+        ml("AGENT", "ToolCallingAgent.run", 1, lasting=100, status=1),
+        ml("CHAT_MODEL", "Completions", 2, 1, 1, 9, attributes=asks, status=1),
+        ml("TOOL", "SimpleTool.__call__", 3, 1, 20, 9, attributes=given, status=status),
+    )
+    assert (called(run), "uncertain_execution" in doubts(run)) == (["(pay)"], True)
