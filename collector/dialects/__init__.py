@@ -265,6 +265,7 @@ def _read_output(genai_span: GenAISpan, span: Span) -> None:
 def _results_in_output(attributes: dict[str, Any]) -> int:
     """Returns about how many results of calls an agent's output tells of."""
     told = 0
+    # Counted where the span is read, since what an agent said is not kept: a trace would hold every conversation twice.
     for key, value in attributes.items():
         if type(value) is str and _SHORTEST <= len(value) <= MAX_TEXT and any(word in key for word in _OF_OUTPUT):
             told = max(told, count_results(value))

@@ -116,6 +116,7 @@ def _read_call_of_claude(span: Span) -> GenAISpan | None:
     genai_span = genai_span_of(span, Role.TOOL, CONVENTIONS)
     genai_span.name, genai_span.call_id = name_of(get(semconv.TOOL_NAME)), name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
+    # Words that begin so are those of a command that ran: no human denies in them.
     if not span.status_message.startswith(_EXIT_CODE):
         doubt_failure(genai_span)
     note_agent_of_claude(genai_span, "" if _IN_FOREGROUND in str(genai_span.arguments) else None)
@@ -126,6 +127,7 @@ def _read_component(span: Span) -> GenAISpan | None:
     """Reads a component of Haystack, which is said to be the request inside. An agent in no pipeline has no span around it."""
     if _COMPONENT not in span.attributes:
         return None
+    # The span of the request is inside, with all that this one tells.
     if span.parent_span_id:
         return IGNORED
     genai_span = context_span_of(span, Role.OTHER, CONVENTIONS)

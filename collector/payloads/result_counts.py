@@ -21,6 +21,7 @@ def may_tell_of_more(messages: str, known: int) -> bool:
     Reads a text a few times at most; nearly always once, where it tells of no more calls than are known.
     """
     marker = _marker_in(messages)
+    # First with all turns: in a conversation of one, which is usual, no more is told than was called.
     if marker is None or messages.count(marker) <= known:
         return False
     begin = _end_of_earlier_turns(messages, marker)
@@ -52,6 +53,7 @@ def _end_of_earlier_turns(messages: str, result: str) -> int | None:
     if messages.find(answer) < 0:
         return None
     end = len(messages)
+    # From the end, each part of the text once: what senders write may be long.
     while (begin := messages.rfind(user, 0, end)) >= 0:
         following = messages.find(answer, begin, end)
         if messages.find(result, begin, following if following >= 0 else end) < 0:

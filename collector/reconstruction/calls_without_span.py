@@ -195,12 +195,8 @@ def requested_in_transcript(request: RequestedCall) -> DraftCall:
         resource=request.model.resource, known_by="request",
     )  # fmt: skip
     if refuses(request.model.refusal, request.name) == "yes":  # the run ended with it
-        call.executed, call.status, call.start_ns, call.end_ns = (
-            False,
-            "error",
-            request.model.end_ns,
-            request.model.end_ns,
-        )
+        call.executed, call.status = False, "error"
+        call.start_ns = call.end_ns = request.model.end_ns
         return call
     call.doubt_execution("the agent's span holds the request, and neither its span nor its result was seen")
     return call

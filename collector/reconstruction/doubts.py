@@ -78,6 +78,7 @@ def _is_silent(run: RunSpans) -> bool:
     if models:
         return not run.has_spans_of_all and not any(model.has_output or model.finish for model in models)
     anchor = run.anchor
+    # Where requests leave spans, and none arrived, those of calls may have been lost with them.
     if run.children or anchor is None or anchor.role is not AGENT:
         return False
     return not run.has_spans_of_all or (

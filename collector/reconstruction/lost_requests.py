@@ -59,6 +59,7 @@ def _is_told_of_more(
     """Whether the newest input seems to hold results of more calls than recorded answers asked for: the spans of all that is
     missing were lost, as with a batch that an exporter gave up. After a handoff an agent is told of the calls of another.
     """
+    # The newest alone: it repeats all that the others hold, unless its beginning was left out.
     newest = next((model.history for model in reversed(models) if model.history is not None), None)
     if type(newest) is not str or not may_tell_of_more(newest, len(requested)):
         return False
@@ -74,6 +75,7 @@ def note_told_by_outputs(runs: Sequence[RunSpans], known: KnownCalls, drafts: Se
     if not any(run.told_results for run in runs):
         return
     made: dict[int, int] = {}
+    # Inner runs first, so that each adds what is below it to the one around it: one pass, however deep agents are nested.
     for run, calls in zip(reversed(runs), reversed(drafts), strict=True):
         own = made.get(id(run), 0) + len(calls)
         if run.parent is not None:

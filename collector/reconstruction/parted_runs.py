@@ -47,6 +47,7 @@ def note_parts_inside(runs: Iterable[RunSpans]) -> None:
         anchor = run.anchor
         if anchor is None or not run.is_continued:
             continue
+        # What no call started was handed over to: its parent, if it has one, had ended by then.
         outer = run.parent if run.started_by is not None else None
         if run.parent is None and graphs:
             outer = _graph_around(anchor, graphs)

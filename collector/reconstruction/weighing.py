@@ -234,6 +234,7 @@ def _weigh_last(
         call.doubt_execution("its tool may leave no span, and the run may have gone on after the model asked for it")
     elif run.anchor is not None and run.anchor.status == "error":
         return  # with the refusal of this call
+    # A call for which the run waits has no result there.
     elif run.told_results >= shown.asked:
         call.doubt_execution(
             "no span shows it, and the agent's output tells of a result for each call that was asked for"
