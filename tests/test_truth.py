@@ -23,6 +23,12 @@ SAMPLE = (
 HOOKED = ("py-google-adk-native-fail", "py-langgraph-official-multi", "py-strands-native-fail")
 """Of agents whose callbacks, middleware or hooks may answer in place of a tool, which then leaves no span either."""
 
+ASKED_LAST = (
+    "py-langgraph-official-multi", "py-openai-agents-official-stream-multi", "py-openai-sdk-official-chat-fail",
+    "py-strands-native-fail",
+)  # fmt: skip
+"""Where all that followed an answer was lost, nothing tells whether the run went on with the calls that it asked for."""
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
@@ -36,9 +42,10 @@ def _try(folder: Path) -> list[Result]:
     return try_changes(item, [change for family in FAMILIES.values() for change in family(item)])
 
 
-@pytest.mark.parametrize("family", ["late", "loss", "repeated", "scope", "skew", "times", "content"])
+@pytest.mark.parametrize("family", ["late", "loss", "batch", "repeated", "scope", "skew", "times", "content"])
 def test_no_confident_verdict_is_wrong(results: list[Result], family: str) -> None:
-    tried = [result for result in results if result.change.family.startswith(family)]
+    left_out = ASKED_LAST if family == "batch" else ()
+    tried = [one for one in results if one.change.family.startswith(family) and one.recording.name not in left_out]
     wrong = [result for result in tried if result.worth == "wrong" and is_told(result)]
     assert tried
     assert [(one.recording.name, one.change.label, one.rule, one.explanation) for one in wrong] == []

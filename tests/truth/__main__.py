@@ -37,11 +37,11 @@ def table(results: Iterable[Result]) -> str:
 
 
 def undetectable(results: Iterable[Result]) -> str:
-    """Why nothing tells of what is missing where a verdict is wrong, with the recordings, as Markdown."""
+    """Why nothing tells of a single span where a verdict is wrong, with the recordings, as Markdown."""
     found: dict[str, set[str]] = {}
     counts = Counter[str]()
     for result in results:
-        if result.worth == "wrong" and not is_told(result):
+        if result.worth == "wrong" and len(result.change.lost) < 2 and not is_told(result):
             reason = why_untold(result)
             counts[reason] += 1
             found.setdefault(reason, set()).add(result.recording.name)
