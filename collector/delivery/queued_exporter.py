@@ -84,9 +84,8 @@ class QueuedExporter:
         # By default nothing is given up that a spool or a topic keeps safe: to drop it would be the only way to lose it.
         default = 0.0 if queue.durable else MAX_ELAPSED_TIME
         self._max_elapsed_time = (default if retry.max_elapsed_time is None else retry.max_elapsed_time) or math.inf
-        self._failing = dict[
-            Signal, tuple[str, float]
-        ]()  # why, as the log said last, and until when it says no more of it
+        # Why each signal waits, as the log said last, and until when it says no more of it.
+        self._failing: dict[Signal, tuple[str, float]] = {}
         self._not_before = dict[Signal, float]()  # until then the backend wants nothing of it, from whichever consumer
         self._target = target
         self.take_back: Callable[[Sequence[ExportRequest]], None] | None = None
