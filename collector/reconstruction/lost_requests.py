@@ -28,7 +28,7 @@ def may_lack_requests(
     return (
         _may_be_told(run, models, requested)
         or (bool(requested) and _has_unasked_calls(calls))
-        or _is_told_of_more(run, known, models, requested)
+        or _newest_tells_of_more(run, known, models, requested)
     )
 
 
@@ -53,7 +53,7 @@ def _has_unasked_calls(calls: Iterable[DraftCall]) -> bool:
     return any(call.turn < 0 and call.enclosing_id is None and call.doubt is None for call in calls)
 
 
-def _is_told_of_more(
+def _newest_tells_of_more(
     run: RunSpans, known: KnownCalls, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]
 ) -> bool:
     """Whether the newest input seems to hold results of more calls than recorded answers asked for: the spans of all that is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from collector.model.genai_span import AGENT, MODEL, GenAISpan
@@ -23,7 +23,7 @@ NOT_TAKEN: Final = ("misfit", "unknown")
 class Shown:
     """What the spans of the run's calls tell of those that have none: worked out once, for a run may have thousands of both."""
 
-    def __init__(self, run: RunSpans, requests: Iterable[RequestedCall]) -> None:
+    def __init__(self, run: RunSpans, requests: Sequence[RequestedCall]) -> None:
         self.run = run
         self.names = {spans[0].name for spans in run.executions}
         self.is_lossy = bool(run.executions) and all(
@@ -35,7 +35,6 @@ class Shown:
         denied = _denied(run)
         self._denied_ids = {told.call_id for told in denied}
         self._denied_tools = {told.name for told in denied}
-        requests = list(requests)
         self.asked = len(requests)
         """How many calls the models asked for."""
         self._last = max((request.turn for request in requests), default=-1)
