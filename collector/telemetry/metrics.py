@@ -6,7 +6,8 @@ processed,
 
     receiver_accepted_spans + resumed_spans
         = exporter_sent_spans + exporter_send_failed_spans + exporter_queue_spans (exporters ``otlp`` and ``handover``)
-          + held_spans + dropped_spans (without stage ``spool``, whose unreadable records are not resumed, and those of other exporters)
+          + held_spans + dropped_spans (without stage ``spool``, whose unreadable records are not resumed, and without
+            the stages of other exporters)
 """
 
 from __future__ import annotations
