@@ -34,7 +34,8 @@ def span_bytes(span: GenAISpan, received: int) -> int:
     if received <= SHORT:
         return SPAN + 2 * received
     size = SPAN + _value_bytes(span.attributes, received)
-    content = (span.content.output, span.content.tool_definitions) if span.content is not None else ()
+    told = span.content
+    content = () if told is None else (told.output, told.tool_definitions, told.answer)
     # The user's message is often the history itself.
     user_input = None if span.user_input is span.history else span.user_input
     for value in (span.arguments, span.output, span.history, user_input, *content):

@@ -241,6 +241,8 @@ _OF_OUTPUT: Final = ("utput", "ompletion", "all_messages")
 """In the keys of what an agent said last, which may be its whole conversation."""
 _SHORTEST: Final = 64
 """Characters of a conversation with a result."""
+_MAX_ANSWER: Final = 8_192
+"""Characters of an agent's output that is kept."""
 _WITH_ANSWERS: Final = (Role.MODEL, Role.EVENT)
 
 READING: Final = Reading(_is_plain, otel_genai.FIELDS_OF, _is_copied)
@@ -258,18 +260,21 @@ def _read_output(genai_span: GenAISpan, span: Span) -> None:
     """Note what a span tells, or leaves out, of an answer beyond the calls that it asks for."""
     if genai_span.role is Role.MODEL and _may_lack_answer(span, genai_span):
         doubt_answer(genai_span)
-    elif genai_span.role is Role.AGENT and (told := _results_in_output(span.attributes)):
-        genai_span.content = replace(genai_span.content or Content(), told_results=told)
+    elif genai_span.role is Role.AGENT:
+        told, answer = _told_by_output(span.attributes)
+        if told or answer:
+            genai_span.content = replace(genai_span.content or Content(), told_results=told, answer=answer)
 
 
-def _results_in_output(attributes: dict[str, Any]) -> int:
-    """Returns about how many results of calls an agent's output tells of."""
-    told = 0
-    # Counted where the span is read, since what an agent said is not kept: a trace would hold every conversation twice.
+def _told_by_output(attributes: dict[str, Any]) -> tuple[int, str]:
+    """Returns about how many results of calls an agent's output tells of, and the output itself if it tells of none."""
+    told, answer = 0, ""
+    # Counted where the span is read, since a conversation is not kept: a trace would hold each of them twice.
     for key, value in attributes.items():
         if type(value) is str and _SHORTEST <= len(value) <= MAX_TEXT and any(word in key for word in _OF_OUTPUT):
             told = max(told, count_results(value))
-    return told
+            answer = value if len(value) <= _MAX_ANSWER else answer
+    return told, "" if told else answer
 
 
 def _compare_with_offered(model: GenAISpan, attributes: dict[str, Any]) -> None:

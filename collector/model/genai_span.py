@@ -77,6 +77,8 @@ class Content:
     """What of the span was read from attributes whose values must not leave."""
     told_results: int = 0
     """AGENT: about how many results of calls its output tells of, if that holds the conversation."""
+    answer: str = ""
+    """AGENT: its output, as received, if that is short and tells of no results: it may be what the agent said last."""
 
 
 @dataclass(slots=True, init=False)

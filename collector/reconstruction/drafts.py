@@ -118,6 +118,11 @@ class RunSpans:
         return 0 if self.anchor is None or self.anchor.content is None else self.anchor.content.told_results
 
     @property
+    def answer(self) -> str:
+        """What its agent said last, as received; "" if that was not recorded, or is a whole conversation."""
+        return "" if self.anchor is None or self.anchor.content is None else self.anchor.content.answer
+
+    @property
     def has_spans_of_all(self) -> bool:
         """Whether each of its calls leaves a span, as its agent's span tells, or a further one."""
         return (self.anchor is not None and self.anchor.tracing.traced_calls == "all") or any(

@@ -7,11 +7,16 @@ they alone can tell.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from collector.model.genai_span import GenAISpan
+from collector.model.tracing import WAITS
+from collector.payloads.messages import tool_call_parts
+from collector.payloads.response import response_text
 from collector.payloads.result_counts import may_tell_of_more
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import is_approval
+from collector.payloads.values import parse_any
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.known_calls import KnownCalls, is_given_answer
 from collector.reconstruction.requested_calls import RequestedCall
@@ -64,6 +69,48 @@ def _newest_tells_of_more(
     if type(newest) is not str or not may_tell_of_more(newest, len(requested)):
         return False
     return run.anchor is None or known.is_first(run.anchor)
+
+
+def was_answered_later(
+    run: RunSpans, known: KnownCalls, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]
+) -> bool:
+    """Whether an agent gave an answer that is in none of its recorded requests, and the last of these asked for a call of which
+    nothing else tells: all that followed was lost, the call as well, if it ran. ``models`` are in order.
+    """
+    anchor = run.anchor
+    if not (run.answer and requested and anchor is not None):
+        return False
+    last = max(requested, key=attrgetter("turn")).model
+    if any(one.start_ns >= last.end_ns for one in models) or last.is_transcript:
+        return False
+    asked_last = [one for one in requested if one.model is last]
+    if all(one.execution is not None or one.provided is not None for one in asked_last):
+        return False
+    # Each line is another reason for an answer that no request gave.
+    if (
+        anchor.status == "error"
+        or anchor.call_id is not None
+        or anchor.tracing.outcome in WAITS
+        or run.ended_before_calls
+        or run.goes_on
+        or run.children
+        or known.has_later_run(anchor)
+    ):
+        return False
+    answer = None if tool_call_parts(run.answer) else response_text(run.answer)
+    return answer is not None and not _said(answer, last, asked_last)
+
+
+def _said(answer: str, model: GenAISpan, asked: Iterable[RequestedCall]) -> bool:
+    """Whether a request gave an answer, beside the calls that it asked for or in the form of one of them."""
+    if answer in (response_text(model.output) or ""):
+        return True
+    structure = parse_any(answer)
+    return any(
+        structure == one.arguments
+        or any(type(value) is str and answer in value for value in (one.arguments or {}).values())
+        for one in asked
+    )
 
 
 def note_told_by_outputs(runs: Sequence[RunSpans], known: KnownCalls, drafts: Sequence[Sequence[DraftCall]]) -> None:

@@ -27,7 +27,7 @@ from collector.reconstruction.earlier_calls import calls_of_this_run, waited
 from collector.reconstruction.executions import doubt_unparsed, merged_execution, refuse_with_run
 from collector.reconstruction.frameworks import OPENAI_AGENTS, WITHOUT_REQUESTS
 from collector.reconstruction.known_calls import KnownCalls
-from collector.reconstruction.lost_requests import may_lack_requests
+from collector.reconstruction.lost_requests import may_lack_requests, was_answered_later
 from collector.reconstruction.matching import CLASSES, assign_responses, match
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
@@ -119,6 +119,7 @@ def _with_requests(
     )
     run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or has_unrecorded_calls(run, models, requested)
     run.is_continued |= goes_on_elsewhere(run, requested, known) or was_told_of_earlier(run, known)
+    run.has_unrecorded_calls |= was_answered_later(run, known, models, requested)
     _note_unasked_results(run, calls, models, history)
     doubt_asked_inside(run, calls, requested)
     doubt_unasked(run, calls, requested)

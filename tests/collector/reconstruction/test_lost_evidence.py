@@ -467,6 +467,32 @@ def test_an_agents_output_tells_of_a_call_of_which_all_spans_were_lost(
 
 
 @pytest.mark.parametrize(
+    ("answer", "failed", "expected"),
+    [
+        ("All of it was paid, thank you.", False, ["unrecorded_calls"]),
+        ("Let me pay it.", False, []),  # as a run ends at a limit, with what its model said last
+        (
+            "All of it was paid, thank you.",
+            True,
+            ["uncertain_execution", "unobserved_results"],
+        ),  # perhaps it failed the run
+    ],
+)
+def test_an_answer_that_no_recorded_request_gave_tells_that_all_after_the_last_of_them_was_lost(
+    answer: str, failed: bool, expected: list[str]
+) -> None:
+    asking = asked(("c2", "pay", {}))
+    asking["parts"].insert(0, {"type": "text", "content": "Let me pay it. "})
+    run = run_of(
+        agent_span(attributes=said(answer), status=2 if failed else 0),
+        model_span([("c1", "find", {})], 2, at=0),
+        tool_span("find", {}, 3, at=12, lasting=5, call_id="c1"),
+        model_span((), 4, at=20, attributes={"gen_ai.output.messages": json.dumps([asking])}),
+    )
+    assert (called(run), doubts(run)) == (["find", "(pay)"], expected)
+
+
+@pytest.mark.parametrize(
     ("starts", "is_lacking"), [([20], True), ([15, 20], False), ([5, 25], False), ([20, 25], False)]
 )
 def test_a_call_that_begins_with_a_request_is_the_answer_of_one(starts: list[float], is_lacking: bool) -> None:
