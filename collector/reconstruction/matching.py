@@ -26,8 +26,12 @@ from collector.reconstruction.drafts import (
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall
 from collector.reconstruction.tool_names import is_mcp, is_prefixed
 
-CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
-"""LangChain's classes of tools, by which OpenLLMetry names the span of a tool that failed, and openlit for JavaScript each."""
+PLACEHOLDERS: Final = frozenset({
+    "DynamicStructuredTool", "StructuredTool", "DynamicTool", "FunctionTool",
+    "****", "***", "[REDACTED]", "[redacted]", "[Filtered]", "[MASKED]", "<REDACTED>", "<redacted>", "__REDACTED__",
+})  # fmt: skip
+"""What stands in place of a tool's name: classes of LangChain, by which OpenLLMetry names the span of a tool that failed, and
+openlit for JavaScript each, and of LlamaIndex; masks of processors that hide what a pattern finds."""
 _TITLE: Final = re.compile(r"\S\s+\S")
 """In the name of a span that says what a call does: no provider takes a tool of such a name."""
 _UNUSABLE: Final = re.compile(r"[^a-zA-Z0-9_-]")
@@ -245,10 +249,10 @@ def _unite_repaired(call: DraftCall, requested: Sequence[RequestedCall]) -> None
 def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[RequestedCall]) -> RequestedCall | None:
     """Returns the request of a call whose span names the tool otherwise than the model did."""
     asked = next((one for one in requested if call.id is not None and one.id == call.id), None)
-    is_class = call.name in CLASSES
-    if asked is not None and (is_class or _TITLE.search(call.name) is not None or _is_class_of(call, span, asked)):
+    is_unnamed = call.name in PLACEHOLDERS
+    if asked is not None and (is_unnamed or _TITLE.search(call.name) is not None or _is_class_of(call, span, asked)):
         return asked
-    if is_class:
+    if is_unnamed:
         equal = [one for one in requested if call.arguments is not None and call.arguments == one.arguments]
         covered = equal or [one for one in requested if _covers(call, one)]
         return covered[0] if len({one.name for one in covered}) == 1 else None

@@ -28,7 +28,7 @@ from collector.reconstruction.executions import doubt_unparsed, merged_execution
 from collector.reconstruction.frameworks import OPENAI_AGENTS, WITHOUT_REQUESTS
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.lost_requests import may_lack_requests, was_answered_later
-from collector.reconstruction.matching import CLASSES, assign_responses, match
+from collector.reconstruction.matching import PLACEHOLDERS, assign_responses, match
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
     RequestedCall,
@@ -74,8 +74,8 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
     if not models and run.anchor is not None and run.anchor.output is not None and run.anchor.role is AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)
-    if any(call.name in CLASSES for call in calls):  # no request tells the name of the tool
-        calls = [call for call in calls if call.name not in CLASSES]
+    if any(call.name in PLACEHOLDERS for call in calls):  # no request tells the name of the tool
+        calls = [call for call in calls if call.name not in PLACEHOLDERS]
         run.has_unrecorded_calls = True
     is_untold = bool(run.nameless) and not _are_told(run, calls)
     run.has_unrecorded_calls |= is_untold or may_have_lost_calls(run, models, requested)

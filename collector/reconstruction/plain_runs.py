@@ -19,7 +19,7 @@ from collector.reconstruction.ancestry import MAX_CONTEXT_STEPS
 from collector.reconstruction.context import ContextSettings, context_of
 from collector.reconstruction.doubts import UNREAD
 from collector.reconstruction.drafts import RunSpans, by_start, latest_start
-from collector.reconstruction.matching import CLASSES
+from collector.reconstruction.matching import PLACEHOLDERS
 from collector.reconstruction.run import Run
 from scorers.trajectory import ToolCall, Trajectory
 
@@ -124,7 +124,7 @@ def _are_plain(tools: Sequence[GenAISpan]) -> bool:
     """Whether each of them tells all of a call of its own, which did not fail."""
     ids = set[str]()
     for tool in tools:
-        if tool.status == "error" or tool.refusal is not None or tool.name is None or tool.name in CLASSES:
+        if tool.status == "error" or tool.refusal is not None or tool.name is None or tool.name in PLACEHOLDERS:
             return False
         if tool.is_pending:
             return False

@@ -388,6 +388,21 @@ def test_an_agent_of_which_nothing_else_arrived_may_have_called_anything() -> No
     assert (called(run_of(agent)), doubts(run_of(agent))) == ([], ["nothing_recorded"])
 
 
+@pytest.mark.parametrize("mask", ["****", "[REDACTED]", "FunctionTool"])
+@pytest.mark.parametrize(
+    ("known", "expected"), [("c1", (["pay"], [])), ("", ([], ["unrecorded_calls", "nothing_recorded"]))]
+)
+def test_a_mask_is_no_name_of_a_tool(mask: str, known: str, expected: tuple[list[str], list[str]]) -> None:
+    """As of the Collector's redaction processor. An answer that was recorded, with the id of the call, tells which it was."""
+    run = run_of(
+        agent_span(),
+        *([model_span([(known, "pay", {"n": 1})], 3, at=0)] if known else []),
+        tool_span(mask, {"n": 1}, 2, at=20, call_id=known),
+        *([model_span((), 4, at=40, attributes=said("Paid."))] if known else []),
+    )
+    assert (called(run), doubts(run)) == expected
+
+
 def turns_of(*names: str) -> list[list[Span]]:
     """Returns the spans of an agent by turn: a request, and the call that it asked for, each told all before it."""
     told, turns = [user("book")], list[list[Span]]()
