@@ -16,7 +16,7 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.haystack import exchange_of_haystack
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import name_of
+from collector.payloads.values import is_true, name_of
 
 NAME: Final = "haystack"
 
@@ -48,7 +48,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(_TOOL_NAME))
     genai_span.arguments = get(_TOOL_INPUT)
-    if get(_TOOL_ERROR) is True:
+    if is_true(get(_TOOL_ERROR)):
         genai_span.status, genai_span.refusal = "error", tool_result(None, get(_TOOL_OUTPUT)).refusal
         # Without content nothing tells a failure from arguments that do not fit.
         if _TOOL_OUTPUT not in span.attributes:

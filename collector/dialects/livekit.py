@@ -15,7 +15,7 @@ from collector.model.genai_span import AGENT, IGNORED, TOOL, GenAISpan
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import first_attribute
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import name_of
+from collector.payloads.values import is_true, name_of
 
 NAME: Final = "livekit"
 
@@ -68,7 +68,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, TOOL, NAME)
     genai_span.name, genai_span.call_id = name_of(get(_TOOL_NAME)), name_of(get(_CALL_ID))
     genai_span.arguments = first_attribute(span.attributes, _ARGUMENTS)
-    if get(_HAS_FAILED) is True:
+    if is_true(get(_HAS_FAILED)):
         genai_span.status = "error"
         genai_span.refusal = tool_result(None, first_attribute(span.attributes, _RESULT)).refusal
         if genai_span.arguments in (None, ""):

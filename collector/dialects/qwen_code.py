@@ -14,7 +14,7 @@ from collector.model.from_span import genai_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.payloads.refusals import BEGAN, Refusal
-from collector.payloads.values import name_of
+from collector.payloads.values import is_true, name_of
 
 NAME: Final = "qwen_code"
 
@@ -62,7 +62,7 @@ def _read_call(span: Span) -> GenAISpan:
 def _read_execution(span: Span) -> GenAISpan:
     """Reads the part of a call that says how it ended: without a name, it belongs to the span that encloses it."""
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    if genai_span.status == "unset" and span.attributes.get(_SUCCESS) is True:
+    if genai_span.status == "unset" and is_true(span.attributes.get(_SUCCESS)):
         genai_span.status = "ok"
     genai_span.refusal = BEGAN
     return genai_span

@@ -14,7 +14,7 @@ from collector.model.from_span import context_span_of, genai_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import STATUS_ERROR, Span
 from collector.payloads.refusals import Refusal, find_refusal, may_be_blocked
-from collector.payloads.values import name_of, parse_any
+from collector.payloads.values import is_true, name_of, parse_any
 
 NAME: Final = "upsonic"
 
@@ -89,7 +89,7 @@ def _read_agent(span: Span) -> GenAISpan:
         genai_span.note(traced_calls="all")
     if get(_STATUS) == "PAUSED":
         genai_span.note(outcome="open")
-    elif get(_LIMIT_REACHED) is True:
+    elif is_true(get(_LIMIT_REACHED)):
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
 

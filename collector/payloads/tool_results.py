@@ -98,7 +98,7 @@ class ToolResult(NamedTuple):
 _FAILURE: Final = re.compile(
     r"(?i)\W*(?:an (?=error occurred))?(?:\w+(?:Error|Exception)|error|exception|traceback)\b"
     r"|\W?I encountered an error\b"  # CrewAI
-    r"|tool execution (?:error|panic|failed): "  # tRPC-Agent-Go, of calls made at once; CAMEL
+    r"|tool (?:execution )?(?:error|panic|failed): "  # tRPC-Agent-Go, of calls made at once; CAMEL; own handlers of errors
     r"|\W?The function `[^`\s]{1,120}` failed and returned no result\."  # Pipecat
 )
 _PERHAPS_FAILURE: Final = re.compile(

@@ -71,6 +71,11 @@ def name_of(value: object) -> str | None:
     return value[:MAX_NAME] if type(value) is str and value else None
 
 
+def is_true(flag: object) -> bool:
+    """Whether a flag is set; formats without other values than text, as Zipkin's, write it out."""
+    return flag is True or flag == "true"
+
+
 def known_name_of(value: object) -> str | None:
     """Returns a name or an id as ``name_of`` does; None if it says that there was none: ``<not found>``."""
     return None if type(value) is str and value[:1] == "<" and value[-1:] == ">" else name_of(value)

@@ -12,6 +12,7 @@ from collector.model.span import Span
 from collector.model.tracing import TracedCalls
 from collector.payloads.refusals import Refusal, is_refusal
 from collector.payloads.user_input import newest_user_input
+from collector.payloads.values import is_true
 
 _INSTRUMENTATION: Final = "amazon.opentelemetry.distro.instrumentation."
 _CREWAI: Final = f"{_INSTRUMENTATION}crewai"
@@ -41,7 +42,7 @@ def read_beyond(genai_span: GenAISpan, span: Span) -> GenAISpan:
         if span.name.startswith(_STEP):
             return IGNORED
         _read_agent(genai_span, span)
-    elif genai_span.role is MODEL and genai_span.scope == _LLAMA_INDEX and span.attributes.get(STREAM) is True:
+    elif genai_span.role is MODEL and genai_span.scope == _LLAMA_INDEX and is_true(span.attributes.get(STREAM)):
         genai_span.note(extent="inner")
     return genai_span
 

@@ -33,11 +33,12 @@ def component(kind: str, number: int, parent: int, at: float, lasting: float = 5
     return span("haystack.component.run", number, parent, at, lasting, attributes=attributes)
 
 
-def test_a_tool_span_of_version_3() -> None:
+@pytest.mark.parametrize("failed", [True, "true"])  # as text where the trace came through Zipkin's format
+def test_a_tool_span_of_version_3(failed: object) -> None:
     attributes = {
         "haystack.tool.name": "pay",
         "haystack.agent.step.tool.input": '{"n": 1}',
-        "haystack.tool.error": True,
+        "haystack.tool.error": failed,
     }
     assert read_tool(span("haystack.agent.step.tool", 2, 1, attributes=attributes)) == ("pay", None, {"n": 1}, "error")
 

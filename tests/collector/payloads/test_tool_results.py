@@ -32,6 +32,7 @@ from tests.strategies import json_values
         ("CardDeclined: no", "ok"),  # a name like any other
         ("ValueError: no", "error"),
         ("An error occurred while paying. Try again.", "error"),
+        ("Tool error: card declined", "error"),  # as an error handler of LangGraph's tools puts it
         # CAMEL
         (
             "Tool execution failed: Error executing tool 'pay': Execution of function pay failed. Error: declined",
