@@ -38,6 +38,8 @@ MAX_NAME: Final = 256
 _MAX_BITS: Final = 12_000  # of an integer: Python refuses to print one of more than 4,300 digits
 _SPACE: Final = " \n\r\t"
 _REPR_PARTS: Final = ",:([{"
+_BEFORE_NONE: Final = ("<", "[", "*")
+_AFTER_NONE: Final = (">", "]", "*")
 _QUOTED: Final = re.compile(rb'"[^"]*"')
 _AS_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
 _NO_MARKS: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"')
@@ -77,8 +79,9 @@ def is_true(flag: object) -> bool:
 
 
 def known_name_of(value: object) -> str | None:
-    """Returns a name or an id as ``name_of`` does; None if it says that there was none: ``<not found>``."""
-    return None if type(value) is str and value[:1] == "<" and value[-1:] == ">" else name_of(value)
+    """Returns a name or an id as ``name_of`` does; None if it is ``<not found>``, or a mask as ``****``."""
+    is_none = type(value) is str and value[:1] in _BEFORE_NONE and value[-1:] in _AFTER_NONE
+    return None if is_none else name_of(value)
 
 
 def first_value(values: Mapping[str, Any], keys: Iterable[str]) -> Any:

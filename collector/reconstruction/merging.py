@@ -307,7 +307,8 @@ def _doubt_pending(
         spans[0].span_id for spans in run.executions if spans[-1].is_pending and spans[-1].tracing.extent == "apart"
     }
     went_on_ns = max([model.start_ns for model in models if model.has_output], default=0) if pending else 0
-    made = latest_starts(calls) if pending else {}
+    # Where spans of calls that ran hold no result either, nothing tells that a later one is the one before, made anew.
+    made = latest_starts([call for call in calls if call.span_id not in pending]) if pending else {}
     for call in calls if pending or awaited is not None else ():
         is_awaited = call.id is not None and call.id == awaited
         if not (is_awaited or call.span_id in pending):

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tests import recorded
-from tests.truth import changes
+from tests.truth import changes, processors
 from tests.truth.recording import Recording, load
 from tests.truth.trial import Result, is_told, try_changes, why_untold
 from tests.truth.vocabularies import rewritten
 
-FAMILIES = {**changes.FAMILIES, "words": rewritten}
+FAMILIES = {**changes.FAMILIES, **processors.FAMILIES, "words": rewritten}
 COLUMNS = ("tried", "right", "unsure", "no verdict", "wrong", "wrong pass", "wrong fail", "told", "revised")
 
 

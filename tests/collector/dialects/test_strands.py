@@ -219,6 +219,30 @@ def test_an_agent_in_a_tool_that_waits_for_a_human_is_a_part_of_a_run_like_that_
     assert ["other_traces" in doubts(run) for run in (*waiting, *going_on)] == [True] * 4
 
 
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        (({"gen_ai.tool.status": "error"}, {"gen_ai.tool.status": "success"}), (["pay", "pay"], [])),
+        (({}, {"gen_ai.tool.status": "success"}), (["(pay)", "pay"], [])),  # it waited for a human, and began anew
+        (({}, {}), (["(pay)", "pay"], ["uncertain_execution"])),
+    ],
+)
+def test_a_status_that_a_processor_deleted_does_not_tell_that_a_call_waited(
+    statuses: tuple[dict[str, Any], dict[str, Any]], expected: tuple[list[str], list[str]]
+) -> None:
+    """Only calls that wait have none; an allow-list of the conventions' attributes leaves none to any."""
+    failed, paid = statuses
+    run = run_of(
+        agent_span(scope=STRANDS, lasting=100),
+        model_span([("c1", "pay", {})], 2, at=0, lasting=5, scope=STRANDS),
+        tool_span("pay", {}, 3, call_id="c1", at=10, lasting=5, status=2, scope=STRANDS, attributes=failed),
+        model_span([("c2", "pay", {})], 4, at=20, lasting=5, scope=STRANDS),
+        tool_span("pay", {}, 5, call_id="c2", at=30, lasting=5, scope=STRANDS, attributes=paid),
+        model_span((), 6, at=40, lasting=5, scope=STRANDS),
+    )
+    assert (called(run), doubts(run)) == expected
+
+
 def test_the_form_of_an_agents_output_is_known_by_its_name_in_javascript() -> None:
     """@strands-agents/sdk 1.19 with `structuredOutputSchema`: nothing is described."""
     scope, name = "strands-agents", "strands_structured_output"
