@@ -53,7 +53,21 @@ def _changes(item: Recording) -> Iterator[Change]:
 
 @pytest.mark.parametrize(
     "family",
-    ["late", "loss", "batch", "repeated", "scope", "skew", "times", "content", "limit", "filter", "converted", "key"],
+    [
+        "late",
+        "slow",
+        "loss",
+        "batch",
+        "repeated",
+        "scope",
+        "skew",
+        "times",
+        "content",
+        "limit",
+        "filter",
+        "converted",
+        "key",
+    ],
 )
 def test_no_confident_verdict_is_wrong(results: list[Result], family: str) -> None:
     left_out = ASKED_LAST if family == "batch" else ()
@@ -66,6 +80,8 @@ def test_no_confident_verdict_is_wrong(results: list[Result], family: str) -> No
 def test_certainty_is_not_bought_with_silence(results: list[Result]) -> None:
     untouched = [result for result in results if result.change.family == "repeated"]
     assert {result.worth for result in untouched} == {"right"}
+    slow = [result for result in results if result.change.family == "slow: pauses shorter than idle_timeout"]
+    assert {result.worth for result in slow} == {"right"}
     lost = [result for result in results if result.change.family == "loss: one tool span"]
     told = [result for result in lost if result.recording.name not in HOOKED]
     assert sum(result.worth == "right" for result in told) >= 0.8 * len(told) > 0

@@ -113,6 +113,8 @@ class Assembler:
             else:
                 trace.truncated = True
             if trace.waiting:  # this may be the parent it lacked
+                if trace.waiting == "incomplete":  # what it lacks is still at work: a tool that asks others, say
+                    trace.touched = now
                 self._end_wait(trace)
                 self._deadlines.schedule(trace_id, now + self._settle)
 

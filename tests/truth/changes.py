@@ -23,6 +23,8 @@ _CONTENT = (
 )  # fmt: skip
 _BATCHES = (2, 4, 8)
 """Of how many spans."""
+_PAUSES = ((2.5, "pauses shorter than idle_timeout"), (4, "longer pauses"))
+"""Seconds between the ends of two spans."""
 _HOST_NAMES = ("service.name", "host.name", "service.instance.id")
 
 
@@ -86,6 +88,15 @@ def late(item: Recording) -> Iterator[Change]:
             yield Change(f"late: one {kind} span by 2 s", row.span.name, stages, [row.span])
     if item.logs:
         yield Change("late: the log signal by 2 s", "", [Stage(0, item.spans, []), Stage(2, [], item.logs)])
+
+
+def slow(item: Recording) -> Iterator[Change]:
+    """The spans arrive as they end, each so many seconds after the one before, and the log records with the last."""
+    ended = sorted(item.spans, key=lambda row: row.span.end_time_unix_nano)
+    for seconds, label in _PAUSES:
+        stages = [Stage(at * seconds, [row], []) for at, row in enumerate(ended)]
+        stages[-1] = stages[-1]._replace(logs=item.logs)
+        yield Change(f"slow: {label}", "", stages)
 
 
 def repeated(item: Recording) -> Iterator[Change]:
@@ -198,6 +209,7 @@ FAMILIES: dict[str, Callable[[Recording], Iterator[Change]]] = {
     "tail": tail,
     "batch": batch,
     "late": late,
+    "slow": slow,
     "repeated": repeated,
     "content": content,
     "scopes": scopes,

@@ -138,6 +138,20 @@ def test_anything_new_lets_it_settle_again() -> None:
         assert due(assembler, 12) == [(TRACE, Due.SETTLED)]
 
 
+def test_one_that_lacks_something_is_not_idle_while_spans_of_others_than_agents_come() -> None:
+    """As of a tool that asks another service every few seconds: its own span, and the agent's, come when it has ended."""
+    assembler = Assembler(CONFIG)
+    add(assembler, genai_span(1), 0)
+    assert due(assembler, 2) == [(TRACE, Due.SETTLED)]
+    for second in (20, 40):
+        assembler.wait(opened(assembler), "incomplete")
+        assembler.link({TRACE: [span_id(second), span_id(1)]}, second)
+        assert due(assembler, second + 2) == [(TRACE, Due.SETTLED)]
+    assembler.wait(opened(assembler), "incomplete")
+    assert due(assembler, 69.9) == []
+    assert due(assembler, 70) == [(TRACE, Due.IDLE)]
+
+
 def test_nothing_outlives_max_duration() -> None:
     assembler = Assembler(CONFIG)
     for second in range(600):
