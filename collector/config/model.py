@@ -33,7 +33,8 @@ class TracesConfig(Section):
     """When a trace is considered complete, and how much of it is kept until then.
 
     ``settle`` is the time without new spans after which a trace that looks complete is released, ``idle_timeout`` the time
-    after which any trace is. Batch processors of SDKs delay spans up to 5 s, so ``idle_timeout`` must be longer than that.
+    after which any trace is. Batch processors of SDKs delay spans up to 5 s, so ``idle_timeout`` must be longer than that, and
+    than the longest request to a model or call of a tool, during which an agent may send nothing.
     """
 
     settle: Duration = 2.0
