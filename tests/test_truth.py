@@ -27,10 +27,10 @@ HOOKED = ("py-google-adk-native-fail", "py-langgraph-official-multi", "py-strand
 """Of agents whose callbacks, middleware or hooks may answer in place of a tool, which then leaves no span either."""
 
 ASKED_LAST = (
-    "py-langgraph-official-multi", "py-openai-agents-official-stream-multi", "py-openai-sdk-official-chat-fail",
-    "py-strands-native-fail",
+    "py-openai-agents-official-stream-multi", "py-openai-sdk-official-chat-fail", "py-strands-native-fail",
 )  # fmt: skip
-"""Where all that followed an answer was lost, nothing tells whether the run went on with the calls that it asked for."""
+"""Where all that followed an answer was lost, nothing tells whether the run went on: their agents record no answer of their own,
+or the calls that were asked for last are known, and only the request that followed is missing."""
 
 
 @pytest.fixture(scope="module")

@@ -75,6 +75,7 @@ from collector.model.from_span import (
     doubt_answer,
     genai_span_of,
     has_remote_parent,
+    output_in_events,
 )
 from collector.model.genai_span import BY_SHAPE, CONVENTIONS, IGNORED, Content, CopiedField, GenAISpan, Role
 from collector.model.span import LogRecord, Span
@@ -261,16 +262,17 @@ def _read_output(genai_span: GenAISpan, span: Span) -> None:
     if genai_span.role is Role.MODEL and _may_lack_answer(span, genai_span):
         doubt_answer(genai_span)
     elif genai_span.role is Role.AGENT:
-        told, answer = _told_by_output(span.attributes)
+        told, answer = _told_by_output(span)
         if told or answer:
             genai_span.content = replace(genai_span.content or Content(), told_results=told, answer=answer)
 
 
-def _told_by_output(attributes: dict[str, Any]) -> tuple[int, str]:
+def _told_by_output(span: Span) -> tuple[int, str]:
     """Returns about how many results of calls an agent's output tells of, and the output itself if it tells of none."""
-    told, answer = 0, ""
+    told, answer = 0, output_in_events(span) if span.events else ""
+    answer = answer if type(answer) is str and len(answer) <= _MAX_ANSWER else ""
     # Counted where the span is read, since a conversation is not kept: a trace would hold each of them twice.
-    for key, value in attributes.items():
+    for key, value in span.attributes.items():
         if type(value) is str and _SHORTEST <= len(value) <= MAX_TEXT and any(word in key for word in _OF_OUTPUT):
             told = max(told, count_results(value))
             answer = value if len(value) <= _MAX_ANSWER else answer

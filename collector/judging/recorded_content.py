@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from collector import dialects
 from collector.model import semconv
+from collector.model.from_span import output_in_events
 from collector.model.genai_span import IGNORED, Content, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.payloads.flattened_attributes import FlattenedAttributes, first_attribute
@@ -37,7 +38,7 @@ def read_span(span: Span) -> GenAISpan | None:
     genai_span = dialects.read_span(span)
     if genai_span is None or genai_span is IGNORED or genai_span.role not in _ROLES:
         return genai_span
-    output = first_attribute(span.attributes, _OUTPUTS) or _output_in_events(span)
+    output = first_attribute(span.attributes, _OUTPUTS) or output_in_events(span)
     definitions = first_attribute(span.attributes, dialects.TOOL_DEFINITIONS) or _first_request(span, genai_span)
     return _with_content(genai_span, output, definitions)
 
@@ -57,15 +58,6 @@ def _with_content(genai_span: GenAISpan, output: object, definitions: object) ->
     if output or definitions:
         genai_span.content = replace(genai_span.content or Content(), output=output, tool_definitions=definitions)
     return genai_span
-
-
-def _output_in_events(span: Span) -> Any:
-    for event in reversed(span.events):
-        if event.name == semconv.EVENT_CHOICE:
-            return event.attributes.get(semconv.EVENT_MESSAGE)
-        if event.name == semconv.EVENT_INFERENCE_DETAILS:
-            return event.attributes.get(semconv.OUTPUT_MESSAGES)
-    return None
 
 
 def _first_request(span: Span, genai_span: GenAISpan) -> Any:

@@ -160,6 +160,16 @@ def doubt_outcome(genai_span: GenAISpan) -> None:
         genai_span.note(outcome="told")
 
 
+def output_in_events(span: Span) -> Any:
+    """Returns what the newest event of a span holds of the answer of its agent or model; None if none does."""
+    for event in reversed(span.events):
+        if event.name == semconv.EVENT_CHOICE:
+            return event.attributes.get(semconv.EVENT_MESSAGE)
+        if event.name == semconv.EVENT_INFERENCE_DETAILS:
+            return event.attributes.get(semconv.OUTPUT_MESSAGES)
+    return None
+
+
 def doubt_answer(genai_span: GenAISpan) -> None:
     """Note of a request whose span lacks attributes or events that its answer may have asked for calls, unless its reason to
     end is another, and that what it was told of earlier ones may be missing: SDKs drop what is set last, as the answer is.

@@ -481,6 +481,7 @@ def test_an_agents_output_tells_of_a_call_of_which_all_spans_were_lost(
     assert (called(run), doubts(run)) == expected
 
 
+@pytest.mark.parametrize("in_event", [False, True])
 @pytest.mark.parametrize(
     ("answer", "failed", "expected"),
     [
@@ -494,12 +495,15 @@ def test_an_agents_output_tells_of_a_call_of_which_all_spans_were_lost(
     ],
 )
 def test_an_answer_that_no_recorded_request_gave_tells_that_all_after_the_last_of_them_was_lost(
-    answer: str, failed: bool, expected: list[str]
+    answer: str, failed: bool, expected: list[str], in_event: bool
 ) -> None:
+    told: dict[str, Any] = {"attributes": said(answer)}
+    if in_event:  # as of Strands
+        told = {"events": [("gen_ai.choice", {"message": answer, "finish_reason": "end_turn"})]}
     asking = asked(("c2", "pay", {}))
     asking["parts"].insert(0, {"type": "text", "content": "Let me pay it. "})
     run = run_of(
-        agent_span(attributes=said(answer), status=2 if failed else 0),
+        agent_span(**told, status=2 if failed else 0),
         model_span([("c1", "find", {})], 2, at=0),
         tool_span("find", {}, 3, at=12, lasting=5, call_id="c1"),
         model_span((), 4, at=20, attributes={"gen_ai.output.messages": json.dumps([asking])}),
