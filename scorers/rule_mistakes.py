@@ -93,14 +93,23 @@ def never_kept(rule: Rule) -> Iterator[str]:
     least, required = _required(element) if element is not None else (0, frozenset[str]())
     if expect is not None and expect.max_calls is not None and expect.max_calls < least:
         yield f"expects {quantity(least, 'call')} at least, and allows {expect.max_calls} (max_calls)"
-    forbidden = [compile_name(name) for name in expect.forbid] if expect is not None else []
+    yield from _contradictions(rule, required)
+
+
+def _contradictions(rule: Rule, required: Iterable[str]) -> Iterator[str]:
+    """Yield which tools a run must have, by the pattern (``required``) or a constraint, and must not have, by another."""
+    absences = [constraint.absence for constraint in rule.constraints if constraint.absence is not None]
+    absent = [compile_name(tool.tool) for tool in absences if tool.arguments is None]
+    for is_absent in absent:
+        yield from (f"expects {name}, and asks for its absence" for name in sorted(required) if is_absent(name))
+    forbidden = [compile_name(name) for name in rule.expect.forbid] if rule.expect is not None else []
     for constraint in rule.constraints:
-        absent, times = constraint.absence, constraint.existence or constraint.exactly
-        if absent is not None and absent.arguments is None:
-            is_absent = compile_name(absent.tool)
-            yield from (f"expects {name}, and asks for its absence" for name in sorted(required) if is_absent(name))
-        if times is not None and times.times and _is_among(times, forbidden):
-            yield f"asks for the existence of {times.tool}, and forbids it"
+        times = constraint.existence or constraint.exactly
+        if times is not None and times.times:
+            if _is_among(times, forbidden):
+                yield f"asks for the existence of {times.tool}, and forbids it"
+            if _is_among(times, absent):
+                yield f"asks for the existence of {times.tool}, and for its absence"
 
 
 def _required(element: Element) -> tuple[int, frozenset[str]]:

@@ -196,6 +196,8 @@ def test_a_rule_that_asks_for_the_same_is_warned_of_at_its_own_place(tmp_path: P
          "a.yaml:2: rule x is never kept: it expects a, and asks for its absence", False),
         ("rules:\n  - {name: x, match: {}, expect: {forbid: ['a*']}, constraints: [{existence: ab}]}\n",
          "a.yaml:2: rule x is never kept: it asks for the existence of ab, and forbids it", False),
+        ("rules:\n  - {name: x, match: {}, constraints: [{existence: ab}, {absence: 'a*'}]}\n",
+         "a.yaml:2: rule x is never kept: it asks for the existence of ab, and for its absence", False),
         (("rules:\n  - {name: x, match: {}, expect: {forbid: [delete_acount]}}\n"
          "tests:\n  - {name: t, rule: x, passes: true, calls: [delete_account]}\n"),
          "a.yaml:2: warning: rule x: no call in its tests is delete_acount; did you mean delete_account?", True),
