@@ -145,7 +145,7 @@ def _unknown(document: Any) -> Any:
         if isinstance(document, dict)
         else None
     )
-    raise UnknownFormatError(f"{what or f'a JSON {type(document).__name__}'}: not {FORMATS}")
+    raise UnknownFormatError(f"{what or f'a JSON {otlp_json.kind(document)}'}: not {FORMATS}")
 
 
 def _otlp(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -14,7 +14,7 @@ import base64
 import json
 import json.scanner
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError as ProtobufError
@@ -114,8 +114,16 @@ def load(body: bytes | str, decoder: JSONDecoder = _decoder) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DecodeError(f"the body is not JSON: {error}") from None
     if not isinstance(document, dict):
-        raise DecodeError(f"the body is a JSON {type(document).__name__}; an OTLP request is an object")
+        raise DecodeError(f"the body is a JSON {kind(document)}; an OTLP request is an object")
     return document
+
+
+_KINDS: Final = {type(None): "null", bool: "boolean", int: "number", float: "number", str: "string", list: "array"}
+
+
+def kind(value: Any) -> str:
+    """Returns what JSON calls a value of this kind."""
+    return _KINDS.get(type(value), "object")
 
 
 def any_signal(document: dict[str, Any]) -> Iterator[tuple[Signal, bytes]]:

@@ -68,12 +68,12 @@ def test_documents_one_after_the_other_are_all_read(values: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("document", "what"),
     [
-        (None, "a JSON NoneType"),
-        (3, "a JSON int"),
-        ("resourceSpans", "a JSON str"),
+        (None, "a JSON null"),
+        (3, "a JSON number"),
+        ("resourceSpans", "a JSON string"),
         ({}, "an object with no keys"),
         ({"a": 1, "b": 2, "c": 3, "d": 4}, "an object with 'a', 'b', 'c': "),
-        ([OTLP, "more"], "a JSON str"),
+        ([OTLP, "more"], "a JSON string"),
         ({"resourceSpans": {}}, "an object with 'resourceSpans'"),
     ],
 )

@@ -68,8 +68,11 @@ def test_keys_may_be_in_snake_case(rewritten: Callable[[Any], Any]) -> None:
     ("body", "message"),
     [
         ("{", "not JSON"),
-        ("[]", "a JSON list"),
-        ('"x"', "a JSON str"),
+        ("[]", "a JSON array"),
+        ('"x"', "a JSON string"),
+        ("null", "a JSON null"),
+        ("true", "a JSON boolean"),
+        ("1.5", "a JSON number"),
         ("[" * 100_000, "not JSON"),
         (json.dumps(request(traceId="xyz")), "not an OTLP JSON request"),
         (json.dumps(request(kind={"a": 1})), "not an OTLP JSON request"),
@@ -79,7 +82,7 @@ def test_keys_may_be_in_snake_case(rewritten: Callable[[Any], Any]) -> None:
         ('{"resourceSpans":' + '[{"a":' * 400 + "1" + "}]" * 400 + "}", "not an OTLP JSON request"),
         (b"\xff\xfe", "not JSON"),
     ],
-    ids=range(11),
+    ids=range(14),
 )
 def test_a_body_that_is_not_otlp_is_refused(body: str | bytes, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
