@@ -148,6 +148,8 @@ async def _unzip(body: bytes, limit: int, room: Reservation) -> bytes:
 def _headers(error: CollectorError) -> tuple[tuple[bytes, bytes], ...]:
     if isinstance(error, UnauthenticatedError):
         return ((b"www-authenticate", b"Bearer"),)
+    if isinstance(error, UnsupportedError) and error.http_status == 405:
+        return ((b"allow", b"POST"),)
     if error.retry_after is not None:
         # The header has whole seconds, and 0 would ask for an attempt at once.
         return ((b"retry-after", str(max(1, round(error.retry_after))).encode()),)

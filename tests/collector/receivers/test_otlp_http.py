@@ -193,6 +193,7 @@ def test_a_request_that_brings_no_telemetry_is_answered_and_not_counted_as_refus
     async def scenario(client: httpx.AsyncClient) -> None:
         answer = await client.request(method, path, headers=PROTOBUF)
         assert answer.status_code == status
+        assert answer.headers.get("allow") == ("POST" if status == 405 else None)
         assert method == "HEAD" or Status.FromString(answer.content).message
 
     exchange(intake, scenario)
