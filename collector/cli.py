@@ -1,8 +1,8 @@
 """The ``rightcall`` command: parses arguments and chooses the exit code; nothing else.
 
-Exit codes: 0 success, 1 a check failed (score under the threshold, invalid rules), 2 wrong usage, unreadable input or
-output that cannot be written, 128 + n ended by signal n (130 for SIGINT, 143 for SIGTERM). A collector that was ready
-drains at either signal and exits 0. That the reader of the output, such as `head`, is done changes none of this.
+Exit codes: 0 success, 1 a check failed (score under the threshold, invalid rules), 2 wrong usage, unreadable input,
+output that cannot be written or no memory, 128 + n ended by signal n (130 for SIGINT, 143 for SIGTERM). A collector that
+was ready drains at either signal and exits 0. That the reader of the output, such as `head`, is done changes none of this.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from collector.commands import (
     tell,
     watch,
 )
+from collector.config.machine import out_of_memory
 from collector.errors import RightcallError
 from collector.otlp import wire
 
@@ -45,6 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RightcallError as error:
         tell(str(error))
         return UNUSABLE
+    except MemoryError:
+        pass  # what the command made is free only where the error, which refers to it, is gone
+    tell(out_of_memory())
+    return UNUSABLE
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 from pathlib import Path
@@ -31,10 +32,15 @@ def _run(options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415
 
     from collector.config.loading import load_config  # noqa: PLC0415
+    from collector.config.machine import doubt_about_address_space  # noqa: PLC0415
     from collector.service.log_config import configure_logging  # noqa: PLC0415
-    from collector.service.serve import serve  # noqa: PLC0415
 
     config = load_config(options.config)
     configure_logging(config.service.telemetry.logs.level)
+    if doubt := doubt_about_address_space(config.memory_limiter.limit_mib << 20):
+        logging.getLogger(__name__).warning("%s", doubt)
+    # Only now, since libraries that get no memory end the process without a word.
+    from collector.service.serve import serve  # noqa: PLC0415
+
     asyncio.run(serve(config))
     return SUCCESS

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from collector.config.machine import memory_bytes
+from collector.config.machine import doubt_about_address_space, memory_bytes
 
 MIB = 1 << 20
 NONE = memory_bytes(Path("/nowhere"))
@@ -37,3 +41,45 @@ def test_the_smallest_limit_counts(cgroups: str, limits: dict[str, str], expecte
 
 def test_this_machine_has_memory() -> None:
     assert 64 * MIB < NONE < 1 << 50
+
+
+@pytest.fixture
+def address_space() -> Iterator[int]:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    limit = 1 << 45
+    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    yield limit
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def test_an_address_space_that_ends_before_the_limit_of_memory_is_told(address_space: int) -> None:
+    assert not doubt_about_address_space(address_space // 2)
+    doubt = doubt_about_address_space(address_space)
+    assert f"limited to {address_space // MIB} MiB (`ulimit -v`)" in doubt
+    assert f"memory_limiter.limit_mib ({address_space // MIB})" in doubt
+
+
+def test_without_a_limit_of_the_address_space_nothing_is_told() -> None:
+    assert not doubt_about_address_space(1 << 50)
+
+
+STARVED = """
+import resource, sys
+from collector.cli import main
+assert main(["check", sys.argv[1]]) == 0  # by then all is imported
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
+sys.exit(main(["check", sys.argv[2]]))
+"""
+
+
+def test_a_command_that_gets_no_more_memory_says_so_in_one_line(tmp_path: Path) -> None:
+    small, large = tmp_path / "small.yaml", tmp_path / "large.yaml"
+    small.write_text("rules: [{name: r, match: {}, expect: {sequence: [a]}}]\n")
+    large.write_text("rules:\n" + "- {a: [b]}\n" * 100_000)
+    done = subprocess.run(
+        [sys.executable, "-c", STARVED, small, large], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("no memory is left: the address space is limited to ")
+    assert done.stderr.count("\n") == 1
