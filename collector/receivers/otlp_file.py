@@ -2,7 +2,7 @@
 
 `exported_json` lists the formats of JSON. A file of any size is read piece by piece; what has to be in memory as a whole is
 one JSON value, or the spans of one resource in protobuf. Raises InputError for a file that cannot be read or is in none of
-the formats, and for a folder with no such file in or below it.
+the formats, and for a folder with no such file in or below it, or with one that is compressed in another way.
 """
 
 from __future__ import annotations
@@ -24,6 +24,14 @@ from collector.otlp.signals import signal_of
 from collector.otlp.wire import read_field
 
 _SUFFIXES = (".pb", ".json", ".jsonl")
+_COMPRESSED: Final = {".zst": "Zstandard", ".bz2": "bzip2", ".xz": "xz", ".lz4": "LZ4", ".zip": "ZIP"}
+_BEGINNINGS: Final = {
+    b"\x28\xb5\x2f\xfd": "Zstandard",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"\x04\x22\x4d\x18": "LZ4",
+    b"PK\3\4": "ZIP",
+}
 _MAX_RESOURCE = 1 << 30  # bytes of the spans of one resource in protobuf
 _PIECE = 1 << 20  # bytes that are read at once
 _LONGEST_HEAD = 11  # bytes of the tag and the length of a field
@@ -81,12 +89,27 @@ def trace_sets(path: Path) -> Iterator[list[Path]]:
         what = "neither a file nor a folder" if path.exists() else "no such file or folder"
         raise InputError(f"{path}: {what}")
     try:
-        sets = [files for items in walk(path, hidden=True) if (files := list(filter(_is_otlp, items)))]
+        items = [list(items) for items in walk(path, hidden=True)]
+        sets = [files for found in items if (files := list(filter(_is_otlp, found)))]
     except OSError as error:
         raise _unreadable(error.filename or path, error) from None
+    for found in items:
+        _check_compression(found)
     if not sets:
         raise InputError(f"{path}: contains no {', '.join(_SUFFIXES)} file")
     yield from sets
+
+
+def _check_compression(files: Sequence[Path]) -> None:
+    """Raise InputError for a recording that would be left out without a word, and its runs be missing in every figure."""
+    for file in files:
+        plain, method = file.with_suffix(""), _COMPRESSED.get(file.suffix)
+        if method is not None and plain.suffix in _SUFFIXES and plain not in files:
+            raise InputError(f"{file}: {_not_read(method)}")
+
+
+def _not_read(method: str) -> str:
+    return f"compressed with {method}, which is not read; decompress it, or compress it with gzip"
 
 
 class LeftOut:
@@ -146,7 +169,7 @@ def read_file(section: Section | Path, on_read: OnRead = _ignore) -> Iterator[tu
     section = Section(section) if isinstance(section, Path) else section
     path = section.path
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    pieces = _pieces(section, on_read)
+    pieces = _uncompressed(_pieces(section, on_read))
     try:
         if kind == ".pb":
             for request in _protobuf(path, pieces):
@@ -251,6 +274,21 @@ def _lines_before(section: Section) -> int:
             )
     except OSError as error:
         raise _unreadable(section.path, error) from None
+
+
+def _uncompressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the pieces. Raises DecodeError where the first says that they are compressed, which is neither JSON nor OTLP."""
+    first = next(pieces, b"")
+    if first.startswith(b"\x1f\x8b"):
+        raise DecodeError("compressed with gzip; its name has to end in .gz")
+    # The Collector's file exporter writes the size of each message before it, in four bytes.
+    bodies = (first, first[4:]) if first.startswith(b"\0") else (first,)
+    for beginning, method in _BEGINNINGS.items():
+        if any(body.startswith(beginning) for body in bodies):
+            raise DecodeError(_not_read(method))
+    if first:
+        yield first
+        yield from pieces
 
 
 def _text(pieces: Iterator[bytes]) -> Iterator[str]:

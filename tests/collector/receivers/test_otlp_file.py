@@ -232,6 +232,17 @@ def test_a_folder_is_one_set_and_so_is_each_folder_below_it(tmp_path: Path) -> N
     assert list(trace_sets(tmp_path / "a.pb")) == [[tmp_path / "a.pb"]]
 
 
+@pytest.mark.parametrize("name", ["b.jsonl.zst", "b.pb.bz2", "b.json.xz"])
+def test_a_recording_that_cannot_be_decompressed_is_not_left_out_of_a_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.jsonl").write_text("{}")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / name).write_bytes(b"")
+    with pytest.raises(InputError, match=f"below/{name}: compressed with .*, which is not read"):
+        list(trace_sets(tmp_path))
+    (tmp_path / "below" / name).with_suffix("").write_text("{}")  # it is a copy of this one
+    assert len(list(trace_sets(tmp_path))) == 2
+
+
 def test_files_of_one_folder_that_are_named_one_by_one_are_one_set(tmp_path: Path) -> None:
     first, second, other = (tmp_path / name for name in ("run-1/a.pb", "run-1/b.pb", "run-2/c.pb"))
     for path in (first, second, other):
@@ -262,7 +273,7 @@ def test_a_file_is_read_once_however_often_it_is_named(tmp_path: Path) -> None:
         ("a.json", b" \n", r"a\.json: empty: not OTLP JSON, a trace of Tempo's"),
         ("a.json", b"{}", r"a\.json:1: an object with no keys: not OTLP JSON"),
         ("a.json", b'{"rows": 1, "b": 2}', r"a\.json:1: an object with 'rows', 'b': not OTLP JSON"),
-        ("a.json", b'[{"resourceSpans": []}, 7]', r"a\.json:1: a JSON int: not OTLP JSON"),
+        ("a.json", b'[{"resourceSpans": []}, 7]', r"a\.json:1: a JSON number: not OTLP JSON"),
         (
             "a.json",
             b'{"data": [{"spans": [{}], "processes": {}}]}',
@@ -271,6 +282,10 @@ def test_a_file_is_read_once_however_often_it_is_named(tmp_path: Path) -> None:
         ("a.jsonl", b'{"resourceSpans": []}\n{\n', r"a\.jsonl:[23]: not JSON"),
         ("a.jsonl", b'{"resourceSpans": []}\n\n{"x": 1}\n', r"a\.jsonl:3: an object with 'x'"),
         ("a.pb.gz", b"not gzip", r"a\.pb\.gz: cannot be read"),
+        ("a.jsonl", gzip.compress(b"{}", mtime=0), r"a\.jsonl: compressed with gzip; its name has to end in \.gz"),
+        ("a.pb", b"\x28\xb5\x2f\xfd\x24\x00", r"a\.pb: compressed with Zstandard, which is not read; decompress it"),
+        ("a.json", b"\0\0\x01\x10\x28\xb5\x2f\xfd\x24\x00", r"a\.json: compressed with Zstandard"),
+        ("a.json.zst", b"\x28\xb5\x2f\xfd\x24\x00", r"a\.json\.zst: compressed with Zstandard"),
     ],
 )
 def test_an_error_names_the_file(tmp_path: Path, name: str, body: bytes, message: str) -> None:
