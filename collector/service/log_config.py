@@ -5,11 +5,15 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
+from typing import Final
 
 from scorers.quoting import json_line
 
 _MOST, _INTERVAL = 3, 10.0  # records of one log statement, and in how many seconds
 _MAX_CHARACTERS = 16_384  # of a message and of a traceback: an exception may quote what was received
+
+OPERATOR: Final = {"is_of_operator": True}
+"""The ``extra`` of a record about what an operator did, such as a change of the rules: each may say something else."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -32,7 +36,7 @@ class RepeatLimit(logging.Filter):
     """Passes three records of one log statement every 10 s. The first after that says how many more there were.
 
     Records whose ``extra`` says what they are ``about`` are counted by that, too: a backend that fails all the time must not
-    hide that another does. It may take few values.
+    hide that another does. It may take few values. ``OPERATOR`` as ``extra`` passes all: no sender can bring these about.
     """
 
     def __init__(self) -> None:
@@ -42,6 +46,8 @@ class RepeatLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to log the record; may add the count to its message."""
+        if getattr(record, "is_of_operator", False):
+            return True
         statement = record.pathname, record.lineno, getattr(record, "about", "")
         since, count = self._passed.get(statement, (record.created, 0))
         if 0.0 <= record.created - since < _INTERVAL:  # below 0 the clock was set back, maybe by hours

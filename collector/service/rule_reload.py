@@ -14,12 +14,14 @@ from collector.errors import ConfigError
 from collector.results.verdict_counter import begin_counters
 from collector.scoring.rule_files import LoadedRules, load_rules
 from collector.service.announcement import in_force
+from collector.service.log_config import OPERATOR
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
 from scorers.quoting import printable
 
 _log = logging.getLogger(__name__)
 _CHECK_INTERVAL = 2.0  # seconds between looks at the rule files
+_MAX_REMARKS = 50  # lines in the log, at each reload
 _EMPTY = digest_of(b"")
 
 
@@ -71,13 +73,13 @@ class RuleReload:
                 await asyncio.to_thread(let_go, replaced, _GiveWay())
         except ConfigError as error:
             self._refused()
-            _log.error("the new rules are invalid, keeping the old ones:\n%s", error)
+            _log.error("the new rules are invalid, keeping the old ones:\n%s", error, extra=OPERATOR)
         except Exception:  # noqa: BLE001 - a bug, or a file nobody expected, must not end the watch without a word
             self._refused()
             _log.exception("the new rules cannot be loaded, keeping the old ones")
         else:
             self._telemetry.rules_refused.set(0)
-            _log.info("rules reloaded: %s", in_force(rules))
+            _log.info("rules reloaded: %s", in_force(rules), extra=OPERATOR)
 
     def _refused(self) -> None:
         self._telemetry.rules_reload_failures.inc()
@@ -104,8 +106,10 @@ class RuleReload:
         """Warn of what is hardly meant, and bring the metrics about rules up to date."""
         if rules.set.has_judges() and self._config.judge is None:
             _log.warning("some rules have scorers that ask a model, but no `judge:` is configured: they give no scores")
-        for remark in rules.remarks:
-            _log.warning("%s", remark.text)
+        for remark in rules.remarks[:_MAX_REMARKS]:
+            _log.warning("%s", remark.text, extra=OPERATOR)
+        if (more := len(rules.remarks) - _MAX_REMARKS) > 0:
+            _log.warning("%d more such lines about rules; `rightcall check` prints them", more, extra=OPERATOR)
         self._telemetry.rules_info.clear()
         for file, digest in rules.files:
             self._telemetry.rules_info.labels(printable(file), digest).set(1)

@@ -9,7 +9,7 @@ import sys
 
 from hypothesis import given
 
-from collector.service.log_config import JsonFormatter, RepeatLimit
+from collector.service.log_config import OPERATOR, JsonFormatter, RepeatLimit
 from tests.strategies import hostile_text
 
 
@@ -80,3 +80,11 @@ for number in range(1000):
     assert [json.loads(line)["message"] for line in logged.splitlines()] == [
         f"broken by sender {at}" for at in range(3)
     ]
+
+
+def test_what_an_operator_did_is_always_told() -> None:
+    limit = RepeatLimit()
+    records = [logging.LogRecord("collector", logging.ERROR, "file.py", 1, "refused", (), None) for _ in range(9)]
+    for record in records:
+        record.__dict__.update(OPERATOR)
+    assert all(limit.filter(record) for record in records)

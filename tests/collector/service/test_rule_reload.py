@@ -12,6 +12,7 @@ import pytest
 from collector.config.model import Config
 from collector.scoring.rule_files import LoadedRules
 from collector.service.health import Health
+from collector.service.log_config import RepeatLimit
 from collector.service.rule_reload import RuleReload
 from collector.service.status import facts
 from collector.telemetry.metrics import Telemetry
@@ -255,3 +256,34 @@ def test_the_event_loop_does_the_same_for_few_rules_as_for_many(watching: Watchi
         return made + calls(used[0].set.has_judges)
 
     assert reload(200) < reload(5) + 1_000  # which vary, with what asyncio waits for
+
+
+def test_every_rule_that_is_hardly_meant_is_told_of_up_to_a_number(
+    watching: Watching, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.handler.addFilter(limit := RepeatLimit())
+    for count in (9, 60):
+        caplog.clear()
+        watching.file.write_text("rules:\n" + "".join(f"  - {{name: r{at}, match: {{}}}}\n" for at in range(count)))
+        said = [remark.text for remark in watching.rules.load().remarks]
+        assert len(said) > 6
+        more = (
+            [f"{len(said) - 50} more such lines about rules; `rightcall check` prints them"] if len(said) > 50 else []
+        )
+        assert caplog.messages == said[:50] + more
+    caplog.handler.removeFilter(limit)
+
+
+def test_a_mistake_is_told_of_however_soon_it_follows_others(
+    watching: Watching, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.handler.addFilter(limit := RepeatLimit())
+
+    async def scenario() -> None:
+        for key in "abcde":
+            watching.file.write_text(f"{key}: 1\n")
+            watching.rules.ask()
+            await until(lambda key=key: f"rules.yaml:1: {key}: unknown key" in caplog.text)
+
+    watching.run(scenario)
+    caplog.handler.removeFilter(limit)
