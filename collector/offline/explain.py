@@ -60,6 +60,10 @@ def explain_stored(trace_id: str, url: str, token: str | None, token_from: str) 
     headers = {"authorization": f"Bearer {token}"} if token else {}
     try:
         answer = ask(f"{url.rstrip('/')}/runs/{wanted}", headers=headers)
+        if answer.content_type.startswith(
+            "application/x-protobuf"
+        ):  # the listener for OTLP, whose port is often taken for it
+            raise CollectorAnswerError(f"{shorten(url)}: that is a listener for OTLP, not a collector's admin listener")
         found: Row = (
             json.loads(answer.body)
             if "json" in answer.content_type

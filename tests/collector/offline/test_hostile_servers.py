@@ -135,3 +135,11 @@ def test_counts_of_rules_by_any_name_are_shown(capsys: pytest.CaptureFixture[str
     with Server(whole(counted("3000", rule="\x1b[2J\ud800"))) as server:
         assert main([*COMMANDS[0], server.url]) == 0
     assert "\\x1b[2J" in capsys.readouterr().out
+
+
+def test_the_listener_for_otlp_is_told_from_that_of_the_admin(capsys: pytest.CaptureFixture[str]) -> None:
+    head = b"HTTP/1.1 404 Not Found\r\ncontent-type: application/x-protobuf\r\nconnection: close\r\n"
+    with Server([head + b"content-length: 4\r\n\r\n\x08\x0c\x12\x00"]) as server:
+        assert main(["explain", "--collector", server.url, "00ff"]) == 2
+        expected = f"{server.url}: that is a listener for OTLP, not a collector's admin listener\n"
+    assert capsys.readouterr().err == expected
