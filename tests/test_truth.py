@@ -29,8 +29,8 @@ HOOKED = ("py-google-adk-native-fail", "py-langgraph-official-multi", "py-strand
 ASKED_LAST = (
     "py-openai-agents-official-stream-multi", "py-openai-sdk-official-chat-fail", "py-strands-native-fail",
 )  # fmt: skip
-"""Where all that followed an answer was lost, nothing tells whether the run went on: their agents record no answer of their own,
-or the calls that were asked for last are known, and only the request that followed is missing."""
+"""Where all that followed an answer was lost, nothing tells whether the run went on: their agents record no answer of their
+own, or the calls that were asked for last are known, and only the request that followed is missing."""
 
 
 @pytest.fixture(scope="module")
