@@ -73,6 +73,7 @@ from collector.model.from_span import (
     compare_with_offered,
     context_attributes,
     doubt_answer,
+    doubt_cut_result,
     genai_span_of,
     has_remote_parent,
     output_in_events,
@@ -80,6 +81,7 @@ from collector.model.from_span import (
 from collector.model.genai_span import BY_SHAPE, CONVENTIONS, IGNORED, Content, CopiedField, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.model.span_copies import fill_missing
+from collector.payloads.cut_values import has_cut_result
 from collector.payloads.flattened_attributes import first_attribute
 from collector.payloads.refusals import Refusal
 from collector.payloads.result_counts import count_results
@@ -258,8 +260,10 @@ def _read_stand_in(call: GenAISpan) -> None:
 
 
 def _read_output(genai_span: GenAISpan, span: Span) -> None:
-    """Note what a span tells, or leaves out, of an answer beyond the calls that it asks for."""
-    if genai_span.role is Role.MODEL and _may_lack_answer(span, genai_span):
+    """Note what a span tells, or leaves out, of an answer beyond the calls that it asks for, or of what came of a call."""
+    if genai_span.role is Role.TOOL and genai_span.status != "error" and has_cut_result(span.attributes):
+        doubt_cut_result(genai_span)
+    elif genai_span.role is Role.MODEL and _may_lack_answer(span, genai_span):
         doubt_answer(genai_span)
     elif genai_span.role is Role.AGENT:
         told, answer = _told_by_output(span)

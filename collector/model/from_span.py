@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from collector.model import semconv
 from collector.model.genai_span import MODEL, Content, GenAISpan, Role
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Span
+from collector.payloads.cut_values import is_cut
 from collector.payloads.messages import may_contain_tool_calls, tool_call_parts
 from collector.payloads.offered_tools import fits_of
 from collector.payloads.pauses import asks_for_approval, is_told_of_approval
@@ -170,6 +171,12 @@ def output_in_events(span: Span) -> Any:
     return None
 
 
+def doubt_cut_result(genai_span: GenAISpan) -> None:
+    """Note of a call that seems to have succeeded that the rest of its result may tell of a failure."""
+    genai_span.status = "unset"
+    genai_span.note(outcome=genai_span.tracing.outcome or "told")
+
+
 def doubt_answer(genai_span: GenAISpan) -> None:
     """Note of a request whose span lacks attributes or events that its answer may have asked for calls, unless its reason to
     end is another, and that what it was told of earlier ones may be missing: SDKs drop what is set last, as the answer is.
@@ -258,12 +265,23 @@ def set_input(genai_span: GenAISpan, messages: object) -> None:
     if messages:
         genai_span.user_input = newest_user_input(messages)
         genai_span.tool_results = newest_tool_results(messages)
+        if type(messages) is str and is_cut(messages):
+            _doubt_cut_input(genai_span)
         history = _as_text(messages)
         if genai_span.user_input is messages:
             genai_span.user_input = history
         # A longer text would not be parsed later, so an open trace need not hold it.
         if (type(history) is not str or len(history) <= MAX_TEXT) and may_contain_tool_calls(history):
             genai_span.history = history
+
+
+def _doubt_cut_input(genai_span: GenAISpan) -> None:
+    """Note of a request that it was told more than is recorded, and what came last is missing: what came of the newest calls,
+    and, where nothing is around it, whether these were made in other traces.
+    """
+    genai_span.tool_results = genai_span.tool_results or None
+    if genai_span.role is MODEL and not genai_span.parent_span_id and not genai_span.tracing.extent:
+        genai_span.note(extent="step")
 
 
 def _as_text(messages: object) -> object:

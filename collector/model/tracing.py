@@ -62,7 +62,8 @@ MODEL  resumed  it was told last what a human answered to the one before
        automatic  an answer may lack calls unless the application makes them: its client may make them, and ask again inside
        nested   it offered tools. If it asked for calls, it may hold the request that tells their results; else that is
                 beside it, as are the calls, and in a trace of its own where no span is around all of them
-       step     it begins its trace, and the framework asks again, in another: what came of the call, or for another answer
+       step     it begins its trace, and the framework asks again, in another: what came of the call, or for another answer;
+                or what it was told was cut, so that it may itself be one of several
        code     its answer is code, which may call tools: some instrumentations have spans of these, others of clients alone
        unsaid   no answer holds the calls that it asks for: inputs tell of them one by one, also of those of one answer
        around   it lasts until the calls have ended that its answer asked for, and no others are inside

@@ -1,0 +1,30 @@
+"""Values that were cut: users limit their length (``OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT``), and no span says that it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+_SHORTEST: Final = 32
+"""Characters of the shortest value that is looked at: no limit that leaves anything to read is lower."""
+_ENDS: Final = {"[": "]", "{": "}", '"': '"'}
+_STRUCTURE: Final = re.compile(r"""\[\s*(?:[\[{"'-]|\d)|\{\s*["']|"(?:[^"\\]|\\.)*\Z""", re.DOTALL)
+"""Begins JSON, or a Python object. A text may begin with a bracket, too, or with a word in quotes."""
+_OF_RESULTS: Final = ("result", "output", "response")
+
+
+def is_cut(text: str) -> bool:
+    """Whether a text begins as JSON or as a Python object, and does not end as one."""
+    end = _ENDS.get(text[:1])
+    if end is None or len(text) < _SHORTEST or text[-1] == end:
+        return False
+    return text.rstrip()[-1:] != end and _STRUCTURE.match(text) is not None
+
+
+def has_cut_result(attributes: Mapping[str, Any]) -> bool:
+    """Whether a value of a call's span is a result that was cut."""
+    for key, value in attributes.items():
+        if type(value) is str and is_cut(value) and any(word in key.lower() for word in _OF_RESULTS):
+            return True
+    return False
