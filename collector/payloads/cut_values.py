@@ -11,6 +11,9 @@ _SHORTEST: Final = 32
 _ENDS: Final = {"[": "]", "{": "}", '"': '"'}
 _STRUCTURE: Final = re.compile(r"""\[\s*(?:[\[{"'-]|\d)|\{\s*["']|"(?:[^"\\]|\\.)*\Z""", re.DOTALL)
 """Begins JSON, or a Python object. A text may begin with a bracket, too, or with a word in quotes."""
+_CALL_OF_PROVIDER: Final = re.compile(
+    r"""["']type\\*["']\s*:\s*\\*["']\w{0,64}(?:tool_use|tool_call|_call)\\*["']|executable_?[cC]ode\\*["']\s*:\s*\\*\{"""
+)
 _OF_RESULTS: Final = ("result", "output", "response")
 
 
@@ -20,6 +23,11 @@ def is_cut(text: str) -> bool:
     if end is None or len(text) < _SHORTEST or text[-1] == end:
         return False
     return text.rstrip()[-1:] != end and _STRUCTURE.match(text) is not None
+
+
+def names_call(output: object) -> bool:
+    """Whether an answer that was cut has a part that is a call."""
+    return type(output) is str and _CALL_OF_PROVIDER.search(output) is not None
 
 
 def has_cut_result(attributes: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
+from collector.payloads.cut_values import names_call
 from collector.payloads.messages import is_unreadable
 from collector.payloads.tool_results import results_told
 from collector.reconstruction.automatic_calls import may_lack_calls
@@ -56,7 +57,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         for model in models
         if model.output is not None
         and model.span_id not in speaking
-        and model.finish != "other"
+        and (model.finish != "other" or names_call(model.output))  # which its provider ran, perhaps
         and is_unreadable(model.output)
     }
     asking = {model.span_id for model in models if model.finish == "tool_calls"}

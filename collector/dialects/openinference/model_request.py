@@ -22,6 +22,7 @@ from collector.model.graphs import note_node
 from collector.model.span import Span
 from collector.model.tracing import Extent
 from collector.payloads import langchain
+from collector.payloads.cut_values import is_cut
 from collector.payloads.flattened_attributes import flattened_calls, flattened_messages
 from collector.payloads.gemini_parts import left_calls, may_hold_provided, provided_calls, with_provided_calls
 from collector.payloads.offered_tools import names_tool_to_call, offers_hosted
@@ -123,6 +124,7 @@ def read_model(span: Span) -> GenAISpan | None:
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     is_lost = span.name in _OF_GO and not (genai_span.has_output or genai_span.finish)  # a stream
     is_hidden = output == HIDDEN and not genai_span.has_output and offers_hosted(get(_PARAMETERS))
+    is_hidden |= type(output) is str and _lacks_hosted(output)
     extent: Extent = "some" if is_lost else "hosted" if is_hidden else ""
     genai_span.note(outcome="hooked" if genai_span.scope.startswith(_STRANDS) else "", extent=extent)
     if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:
@@ -133,6 +135,15 @@ def read_model(span: Span) -> GenAISpan | None:
     elif span.scope.name == agno.SCOPE:
         agno.note_unmarked_failures(genai_span, span)
     return genai_span
+
+
+def _lacks_hosted(output: str) -> bool:
+    """Whether an answer was cut that holds what its provider ran."""
+    if not is_cut(output):
+        return False
+    return may_hold_provided(output) or any(
+        words.search(output) for words in (_BY_PROVIDER, _RUN_BY_OPENAI, _HOSTED_OF_LITELLM)
+    )
 
 
 def _correct_finish(genai_span: GenAISpan, span: Span, *, asks: bool) -> None:
@@ -213,6 +224,8 @@ def _hosted_calls(span: Span) -> str | None:
 
 def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) -> str | list[dict[str, Any]] | None:
     """Returns the calls that an answer asked for, beside what its provider ran; None if there are none."""
+    if type(output) is str and is_cut(output):
+        return flattened_calls(attributes)
     if (
         scope in _ANTHROPIC
         and type(output) is str

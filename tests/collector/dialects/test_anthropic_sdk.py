@@ -137,6 +137,14 @@ def test_whether_a_call_failed_that_the_provider_ran(
     assert (called(run), run.trajectory.calls[0].status, doubts(run)) == expected
 
 
+@pytest.mark.parametrize(("asked", "expected"), [(SEARCH, ["unrecorded_calls"]), (DONE, [])])
+def test_an_answer_that_was_cut_may_lack_what_the_provider_ran(asked: dict[str, Any], expected: list[str]) -> None:
+    """`OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`: a text alone is no call, whatever its end is."""
+    answer = request(2, 1, "end_turn", asked, {"type": "text", "content": "The tool says: " + "rain " * 40})
+    answer.attributes["gen_ai.output.messages"] = answer.attributes["gen_ai.output.messages"][:200]
+    assert doubts(run_of(runner(1), answer)) == expected
+
+
 @pytest.mark.parametrize(
     ("status", "expected"), [(0, ["other_traces", "uncertain_execution", "unobserved_results"]), (1, [])]
 )

@@ -476,6 +476,16 @@ def test_what_openai_runs_itself_is_in_the_answer_alone() -> None:
     assert doubts(run) == []
 
 
+@pytest.mark.parametrize("length", [150, 4])
+def test_an_answer_that_was_cut_may_lack_what_its_provider_ran(length: int) -> None:
+    """`OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`: attributes hold the calls of the application, and the answer the others."""
+    found = {"type": "mcp_call", "id": "m1", "name": "look_up", "arguments": '{"q": 1}', "output": "x" * 200}
+    answer = json.dumps({"id": "r1", "object": "response", "output": [found]}, separators=(",", ":"))[:length]
+    attributes = {"output.value": answer, "llm.output_messages.0.message.content": "It is here."}
+    run = run_of(oi("AGENT", "shop", 1, lasting=100), oi("LLM", "response", 2, 1, 1, 5, attributes=attributes))
+    assert (called(run), doubts(run)) == ([], ["unrecorded_calls"] if length > 4 else [])
+
+
 @pytest.mark.parametrize(("by_provider", "expected"), [(True, ("ok", [])), (False, ("unset", ["unobserved_results"]))])
 def test_commands_that_a_model_asks_for_are_in_the_answer_alone(by_provider: bool, expected: Any) -> None:
     """OpenAI's client (0.1.66) whose shell is a container of the provider, or the application's."""
