@@ -1,4 +1,4 @@
-"""Codex, the command-line agent (0.130 to 0.169): spans of every function it runs, and log events with what was called.
+"""Codex, the command-line agent (0.130 to 0.171): spans of every function it runs, and log events with what was called.
 
 A call is the span that has a tool, a call id and a phase. Whether it succeeded is in the event ``codex.tool_result`` of a
 span inside, and the log event of that name has its arguments and its output as well. Other spans repeat the tool's name or
@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.from_span import MAX_EVENTS, context_span_of, doubt_failure, genai_span_of
+from collector.model.from_span import MAX_EVENTS, context_span_of, genai_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import LogRecord, Span
-from collector.payloads.refusals import Refusal, find_refusal
+from collector.payloads.refusals import BEGAN, UNTOLD, Refusal, find_refusal
 from collector.payloads.values import name_of
 
 NAME: Final = "codex"
@@ -34,8 +34,24 @@ _SUCCESS: Final = "success"
 _CONVERSATION: Final = "conversation.id"
 _TURN_SPAN: Final = "session_task.turn"
 _SCOPES: Final = ("codex_exec", "codex_cli_rs", "codex_tui", "codex_app_server", "codex_vscode")
-_UNSUPPORTED: Final = re.compile(r"\A(?:unsupported (?:custom tool )?call|failed to parse function arguments): ")
-"""What Codex says of a tool that it does not have, and of arguments of its own, without the heading of a tool's output."""
+_DISPATCH: Final = "dispatch_tool_call_with_state"
+_NOT_RUN: Final = re.compile(
+    "|".join((
+        r"\A(?:unsupported (?:custom tool )?call|failed to parse function arguments): ",
+        r"\A(?:Tool call|Command) blocked by PreToolUse hook: ",
+        r"\Aapproval policy is [^;\n]{1,256}; reject command\b",
+        r"\Ayou cannot request additional permissions unless\b",
+        r"\Aapproval required by policy\b",
+        r"\A(?:exec_command|write_stdin) failed(?: for `[^\n]{1,2000}?`)?: CreateProcess \{ message: \"Rejected\(",
+        r"\A`[^\n]{1,2000}?` rejected: (?:policy forbids|blocked by policy)\b",
+        r"\AThis action was rejected due to unacceptable risk\.",
+        r"\AThe action (?:did not run|was not executed)\b",
+        r"\AMCP tool call cancelled\b",
+        r"\Atool call rejected because the catalog changed\b",
+    ))
+)  # fmt: skip
+"""What Codex (0.171) says of a call that it did not make, without the heading of a tool's output: of tools that it does not
+have, arguments of its own, hooks, rules, and its policy of approvals."""
 _HEADING: Final = re.compile(r"\AWall time: [\d.]{1,20} seconds\nOutput:\n")
 
 
@@ -72,7 +88,12 @@ def _read_outcome(span: Span) -> GenAISpan:
             genai_span = genai_span_of(span, Role.TOOL, NAME)
             _read_result(genai_span, event.attributes)
             return genai_span
-    return IGNORED
+    if span.name != _DISPATCH:
+        return IGNORED
+    # It ends without a result where a hook blocked the call, and where the turn was interrupted.
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.refusal = Refusal(is_sure=False)
+    return genai_span
 
 
 def _read_result(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
@@ -81,10 +102,12 @@ def _read_result(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
     genai_span.status = "ok" if get(_SUCCESS) in (True, "true") else "error"
     output = get(_OUTPUT)
     if genai_span.status == "error" and type(output) is str:
-        is_unsupported = _UNSUPPORTED.match(output) is not None
-        genai_span.refusal = Refusal() if is_unsupported else find_refusal(_HEADING.sub("", output, count=1))
+        is_sure = _NOT_RUN.match(output) is not None
+        genai_span.refusal = Refusal() if is_sure else find_refusal(_HEADING.sub("", output, count=1)) or BEGAN
+    elif genai_span.status == "error":
+        genai_span.refusal = UNTOLD
     else:
-        doubt_failure(genai_span)
+        genai_span.refusal = BEGAN
 
 
 def _read_turn(span: Span) -> GenAISpan:

@@ -84,8 +84,20 @@ def test_without_logs_a_span_tells_that_the_call_failed_and_not_why() -> None:
         ("failed to parse function arguments: missing field `order` at line 1 column 2", ["(mcp__shop__pay)"]),
         ("unsupported custom tool call: mcp__shoppay", ["(mcp__shop__pay)"]),
         ("Wall time: 0.1 seconds\nOutput:\nunsupported call: 0900 123", ["mcp__shop__pay"]),
+        ("Command blocked by PreToolUse hook: no way. Command: touch zz", ["(mcp__shop__pay)"]),
+        ("approval policy is Never; reject command — you cannot ask for escalated permissions", ["(mcp__shop__pay)"]),
+        ('exec_command failed: CreateProcess { message: "Rejected(\\"`touch zz` rejected: ', ["(mcp__shop__pay)"]),
+        ("`touch zz` rejected: policy forbids commands starting with `touch`", ["(mcp__shop__pay)"]),
+        ("Wall time: 0.1 seconds\nOutput:\n`x` rejected: policy forbids commands", ["mcp__shop__pay"]),
+        ("unable to locate image at `/x.png`: No such file or directory (os error 2)", ["mcp__shop__pay"]),
     ],
 )
 def test_the_output_in_the_log_tells_whether_a_call_was_refused(output: str, expected: list[str]) -> None:
     run = run_of(*of_mcp(success="false", output=output))
     assert (called(run), doubts(run), run.trajectory.calls[0].status) == (expected, [], "error")
+
+
+def test_a_call_without_a_result_may_have_been_blocked_by_a_hook() -> None:
+    """0.171: neither a span nor a log record says so, and the call's own span ends well."""
+    run = run_of(TURN, STEP, TOOL, DISPATCH, span("codex.hooks.command", 6, 4, 8, scope="codex_exec"))
+    assert (called(run), doubts(run)) == (["shell"], ["uncertain_execution"])
