@@ -17,7 +17,7 @@ from collector.model.from_span import context_span_of, genai_span_of, model_span
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.payloads.refusals import BEGAN, UNTOLD, Refusal
-from collector.payloads.values import name_of, parse_any
+from collector.payloads.values import UNREADABLE, name_of, parse_any
 
 NAME: Final = "claude_code"
 
@@ -44,6 +44,10 @@ _OF_AGENT: Final = "agent:"
 _AGENTS: Final = ("subagent", "inner subagent")
 """How an agent is called that nothing names, and one inside it: an id differs with each run."""
 _HEADING: Final = re.compile(r"\[TOOL INPUT: [^\]\n]{1,256}\]\n")
+_SHORTENED: Final = re.compile(r'…\[\d{1,12} (?:chars|items)\]"|"<nested>"|"…":"\d{1,12} keys"')
+"""In the input of a call as log records have it (2.1.332): a text beyond 512 characters, of which 128 are left, and of lists,
+of objects and of what is inside these a part.
+"""
 _REJECTIONS: Final = ("reject", "rejected", "deny", "denied", "abort", "aborted")
 
 
@@ -122,12 +126,14 @@ def read_log(record: LogRecord) -> GenAISpan | None:
     get = record.attributes.get
     if record.scope.name != _LOG_SCOPE:
         return None
-    if record.body != _RESULT_EVENT or not record.span_id or type(get(_TOOL_INPUT)) is not str:
+    given = get(_TOOL_INPUT)
+    if record.body != _RESULT_EVENT or not record.span_id or type(given) is not str:
         return IGNORED
     start_ns = record.time_ns - _milliseconds(get(_DURATION)) * 1_000_000
     event = GenAISpan(record.span_id, b"", start_ns, record.time_ns, Role.EVENT, NAME, record.resource)
     event.scope = _LOG_SCOPE
-    event.name, event.call_id, event.arguments = _tool_of_event(record), name_of(get(_CALL_ID)), get(_TOOL_INPUT)
+    event.name, event.call_id = _tool_of_event(record), name_of(get(_CALL_ID))
+    event.arguments = given if _SHORTENED.search(given) is None else UNREADABLE
     event.status = "ok" if get(_SUCCESS) in (True, "true") else "error"
     event.refusal = BEGAN
     return event if event.name is not None and event.call_id is not None else IGNORED

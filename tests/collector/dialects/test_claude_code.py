@@ -145,6 +145,27 @@ def test_the_arguments_of_a_call_are_in_a_log_record() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ('{"command":"echo x…[1505 chars]"}', ["unreadable_arguments"]),
+        ('{"todos":[{"content":"<nested>"},"…[21 items]"]}', ["unreadable_arguments"]),
+        ('{"a":1,"…":"23 keys"}', ["unreadable_arguments"]),
+        ('{"command":"echo … [3 chars]"}', []),
+    ],
+)
+def test_arguments_of_which_a_log_record_holds_a_part_are_not_read(given: str, expected: list[str]) -> None:
+    """2.1.332: of a text beyond 512 characters 128 are left."""
+    run = run_of(
+        claude("interaction", 1, 0, lasting=100),
+        request(2, 1, 0, "tool_use"),
+        *tool("Bash", 3, 1, 12),
+        result("Bash", "toolu_3", 32, tool_input=given),
+        request(5, 1, 40, "end_turn"),
+    )
+    assert (called(run), run.trajectory.calls[0].arguments is None, doubts(run)) == (["Bash"], bool(expected), expected)
+
+
+@pytest.mark.parametrize(
     "record",
     [
         result("Bash", "toolu_3", 32),  # details are not logged
