@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 _SHORTEST: Final = 32
@@ -30,9 +29,14 @@ def names_call(output: object) -> bool:
     return type(output) is str and _CALL_OF_PROVIDER.search(output) is not None
 
 
-def has_cut_result(attributes: Mapping[str, Any]) -> bool:
+def has_cut_result(attributes: dict[str, Any]) -> bool:
     """Whether a value of a call's span is a result that was cut."""
     for key, value in attributes.items():
-        if type(value) is str and is_cut(value) and any(word in key.lower() for word in _OF_RESULTS):
+        # Its length first: most values of a span are short.
+        if type(value) is str and len(value) >= _SHORTEST and is_cut(value) and _is_of_result(key):
             return True
     return False
+
+
+def _is_of_result(key: str) -> bool:
+    return any(word in key.lower() for word in _OF_RESULTS)
