@@ -327,6 +327,16 @@ def _ends_well_to_wait(run: RunSpans, anchor: GenAISpan, asked: Sequence[Request
     return are_tools and not goes_on_here(run, known)
 
 
+def _ends_unsaid(run: RunSpans, anchor: GenAISpan, requested: Sequence[RequestedCall]) -> bool:
+    """Whether the end of the state was cut off that alone tells whether a graph waits, and no span shows any call that its last
+    answer asked for.
+    """
+    if not run.models or not any(span.tracing.extent == "unsaid" for span in (anchor, *run.wrappers)):
+        return False
+    asked = _asked_last(run, requested)
+    return any(map(_may_be_awaited, asked)) and not any(one.execution for one in asked)
+
+
 def _was_left(run: RunSpans, anchor: GenAISpan, requested: Sequence[RequestedCall], known: KnownCalls) -> bool:
     """Whether an application left the loop of Anthropic's tool runner, which alone ends without a status, when a model had
     asked for calls that did not run: for a human, or to make them itself. Without content they are not known.
@@ -344,7 +354,12 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     anchor = run.anchor
     if anchor is not None and anchor.scope == LANGCHAIN_OFFICIAL and _made_all_asked_last(run, requested):
         return False
-    if anchor is not None and (says_that_it_waits(run) or anchor.tracing.outcome in WAITS or _remembers_waiting(run)):
+    if anchor is not None and (
+        says_that_it_waits(run)
+        or anchor.tracing.outcome in WAITS
+        or _remembers_waiting(run)
+        or _ends_unsaid(run, anchor, requested)
+    ):
         return not goes_on_here(run, known)
     if anchor is not None and anchor.scope == AGENT_FRAMEWORK and anchor.status != "error" and _asked_unseen(run):
         return run.parent is None and not known.has_later_run(anchor) and not _made_all_asked_last(run, requested)

@@ -110,6 +110,21 @@ def test_a_run_of_langchain_that_ends_with_calls_waits_for_a_human(last: list[di
 
 
 @pytest.mark.parametrize(
+    "state", ['{"messages":[{"lc":1,"typ', '{"messages":[{"tool_calls":[{"name":"pay","args":{}}],"x']
+)
+@pytest.mark.parametrize("ran", [True, False])
+def test_a_run_of_langchain_of_which_the_state_was_cut_off_waits_if_no_call_that_was_asked_for_last_has_a_span(
+    state: str, *, ran: bool
+) -> None:
+    cut = graph(GO)
+    cut.attributes["output.value"] = state
+    asked = request(LANGCHAIN, 2, 1, 5, asking("pay", '{"sum":5}'))
+    after = [tool(LANGCHAIN, "pay", 3, 1, 20, '{"sum":5}'), request(LANGCHAIN, 4, 1, 30, DONE)] if ran else []
+    run = run_of(cut, asked, *after)
+    assert (called(run), doubts(run)) == ((["pay"], []) if ran else (["(pay)"], ["other_traces"]))
+
+
+@pytest.mark.parametrize(
     ("user_input", "is_resumed"), [('{"lg_name":"Command","resume":{"decisions":[]},"goto":[]}', True), (GO, False)]
 )
 def test_a_run_of_langchain_that_is_given_an_answer_began_in_another_trace(
