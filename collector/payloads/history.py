@@ -43,6 +43,8 @@ from collector.payloads.values import first_value
 
 _JSON: Final = ("{", "[")
 """How an input in JSON begins, also one of which the end was cut off."""
+_ENDS: Final = ("}", "]", "\n")
+"""How one ends that is whole."""
 
 
 @dataclass(slots=True)
@@ -125,6 +127,11 @@ def _note_rest(messages: object, calls: Sequence[HistoryCall], has_rest: bool, u
     is_cut = not calls and type(messages) is str and messages[:1] in _JSON and _read_text(messages, None) is None
     if has_rest or is_cut:
         unread.append("")
+
+
+def is_cut_off(messages: object) -> bool:
+    """Whether the end of an input in JSON is missing: SDKs cut values that are longer than their users allow."""
+    return type(messages) is str and messages[:1] in _JSON and messages[-1:] not in _ENDS
 
 
 def is_of_user(node: Mapping[Any, Any]) -> bool:

@@ -8,6 +8,7 @@ from collector.model import semconv
 from collector.model.from_span import AI_SDK, ANTHROPIC_SDK
 from collector.model.genai_span import AGENT, GenAISpan
 from collector.model.tracing import WAITS
+from collector.payloads.history import is_cut_off
 from collector.payloads.pauses import ENDS_RUN_OF_ADK
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import ends_with_answers, resumes_run
@@ -182,10 +183,12 @@ def _is_given_results(anchor: GenAISpan) -> bool:
 
 
 def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:
-    """Whether a run of whose messages nothing was captured began with a call, and then asked a model. By the clock of a host
-    that has the call begin before its agent, it may have begun at any time.
+    """Whether a run of whose messages nothing was captured, or not the end, began with a call, and then asked a model. By the
+    clock of a host that has the call begin before its agent, it may have begun at any time.
     """
-    if any(model.history is not None or _was_only_asked(model) for model in run.models):
+    if any(
+        (model.history is not None and not is_cut_off(model.history)) or _was_only_asked(model) for model in run.models
+    ):
         return False
     first = min(run.models, key=by_start)
     return any(anchor.start_ns <= spans[0].start_ns and _precedes(spans[0], first) for spans in run.executions)
@@ -228,8 +231,8 @@ def begins_with_answers(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
 
 
 def _was_only_asked(model: GenAISpan) -> bool:
-    """Whether a model was told what the user wants, and of no results."""
-    return model.user_input is not None and model.tool_results is None
+    """Whether a model was told what the user wants, and of no results: not where the end of what it was told was cut off."""
+    return model.user_input is not None and model.tool_results is None and not is_cut_off(model.user_input)
 
 
 def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:

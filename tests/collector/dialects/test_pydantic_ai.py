@@ -431,6 +431,15 @@ def test_a_call_before_all_requests_that_tell_nothing_was_approved_in_another_tr
     assert (called(run), doubts(run)) == (["get"], expected)
 
 
+@pytest.mark.parametrize("kept", [40, 120])
+def test_a_run_whose_messages_were_cut_off_and_that_begins_with_a_call_goes_on_from_another_trace(kept: int) -> None:
+    agent, request = run_that_goes_on(1, 0)
+    request.attributes["gen_ai.input.messages"] = request.attributes["gen_ai.input.messages"][:kept]
+    paid = pai("execute_tool pay", 3, 1, 5, attributes={**NAMED, "gen_ai.tool.call.id": "c2"})
+    run = run_of(agent, request, paid)
+    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
 def test_a_run_that_waits_may_go_on_in_its_trace() -> None:
     waiting = run_that_waits('{"calls":[],"approvals":[' + deferred("c2", "pay") + '],"metadata":{},"_kinds":{}}')
     paid = pai("execute_tool pay", 13, 11, 105, attributes={**NAMED, "gen_ai.tool.call.id": "c2"})
