@@ -43,6 +43,8 @@ _OF_HOOK: Final = ("pydantic_ai.exceptions.ModelRetry", "pydantic_ai.exceptions.
 _RESULT: Final = "final_result"
 _WAITING, _RUN_ELSEWHERE, _CALL = '{"calls":[', '{"calls":[{', '"part_kind":"tool-call"'
 """In place of a result: the calls that another process runs, and after them those for which a human is asked."""
+_BEGINNINGS: Final = ('{"calls":[{"tool_name":"', '{"calls":[],"approvals":[{"tool_name":"')
+"""How that begins, also where its end was cut off."""
 _WAITING_ID: Final = re.compile(r'"tool_call_id":"([^"]{1,256})"')
 _LIMIT: Final = "The next tool call(s) would exceed the tool_calls_limit"
 """With this a run ends in place of the calls of the last answer."""
@@ -98,13 +100,19 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span.note(traced_calls="all", extent="fresh" if _was_given_nothing(span) else "")
     genai_span.name = first_name(span.attributes, (semconv.AGENT_NAME, _AGENT_NAME))
     result = span.attributes.get(_RESULT)
-    if type(result) is str and result.startswith(_WAITING) and _CALL in result:
+    if type(result) is str and result.startswith(_WAITING) and (_CALL in result or _is_cut_off(result)):
         genai_span.call_id = find_text(_WAITING_ID, result)
+        genai_span.is_pending = genai_span.call_id is None
         if result.startswith(_RUN_ELSEWHERE):
             genai_span.note(outcome="told")
     elif _LIMIT in span.status_message:
         genai_span.refusal = Refusal(is_of_rest=True)
     return genai_span
+
+
+def _is_cut_off(result: str) -> bool:
+    """Whether the end of what is in place of a result is missing: SDKs cut values that are longer than their users allow."""
+    return result.startswith(_BEGINNINGS) and not result.endswith("}")
 
 
 def _was_given_nothing(span: Span) -> bool:

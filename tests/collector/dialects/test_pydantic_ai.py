@@ -353,6 +353,15 @@ def test_a_result_that_only_begins_like_one_that_waits_is_read_once() -> None:
         assert doubts(run_of(*run_that_waits(result))) == []
 
 
+@pytest.mark.parametrize("kept", [24, 60, 150])
+@pytest.mark.parametrize("begin", ['{"calls":[', '{"calls":[],"approvals":['])
+def test_a_run_that_ends_with_a_call_waits_though_the_end_of_what_it_returned_was_cut_off(
+    kept: int, begin: str
+) -> None:
+    run = run_of(*run_that_waits((begin + deferred("c2", "p" * 200))[: len(begin) + kept]))
+    assert "other_traces" in doubts(run)
+
+
 def run_that_goes_on(number: int, at: float) -> list[Span]:
     asked = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c2", "name": "pay", "arguments": "{}"}]}
     told = [user("go"), asked, result("c2", "paid")]
