@@ -58,6 +58,19 @@ def test_what_the_toolkit_said_before_there_was_a_state(text: str, status: str, 
     assert [(call.status, call.executed) for call in run.trajectory.calls] == [(status, executed)]
 
 
+@pytest.mark.parametrize(
+    "response",
+    [
+        "\"ToolResponse(content=[TextBlock(type='text', text='declined', id='b')], state=<ToolResultState.ERROR: 'error'>)\"",
+        '{"content": [{"type": "text", "text": "declined", "id": "b"}], "state": "error", "metadata": {}}',
+    ],
+)
+def test_a_result_of_which_the_end_was_cut_off_lacks_the_state(response: str) -> None:
+    attributes = {"gen_ai.tool.call.result": response[:50]}
+    run = run_of(agent_span(), tool_span("pay", {"n": 1}, scope="agentscope", status=1, attributes=attributes))
+    assert ([call.status for call in run.trajectory.calls], doubts(run)[-1:]) == (["unset"], ["unobserved_results"])
+
+
 @pytest.mark.parametrize(("text", "status"), [("Error: Tool execution failed: declined", "error"), ("paid", "unset")])
 def test_what_a_tool_returned_in_java(text: str, status: str) -> None:
     attributes = {"gen_ai.tool.call.result": f'[{{"text":"{text}"}}]'}
