@@ -212,6 +212,8 @@ def model_span_of(span: Span, dialect: str, output: object, messages: object) ->
     # One that requests an action in words has finished for its provider, and not for the agent.
     if output is not None and (requests_action(output) or (not genai_span.finish and is_blank(output))):
         genai_span.finish = "tool_calls"
+    if genai_span.output is None and not genai_span.finish and is_cut(output):
+        genai_span.output = output  # what was cut off may have asked for calls, and nothing else tells
     if output is not None and not span.parent_span_id and is_step(output):
         genai_span.note(extent="step")
     if messages:

@@ -43,8 +43,9 @@ from collector.payloads.values import first_value
 
 _JSON: Final = ("{", "[")
 """How an input in JSON begins, also one of which the end was cut off."""
+_BEGINS: Final = ('{"', '[{"', "{\n", "[\n")
 _ENDS: Final = ("}", "]", "\n")
-"""How one ends that is whole."""
+"""How messages in JSON begin, where no text of a human's does, and how they end if they are whole."""
 
 
 @dataclass(slots=True)
@@ -130,8 +131,8 @@ def _note_rest(messages: object, calls: Sequence[HistoryCall], has_rest: bool, u
 
 
 def is_cut_off(messages: object) -> bool:
-    """Whether the end of an input in JSON is missing: SDKs cut values that are longer than their users allow."""
-    return type(messages) is str and messages[:1] in _JSON and messages[-1:] not in _ENDS
+    """Whether the end of messages in JSON is missing: SDKs cut values that are longer than their users allow."""
+    return type(messages) is str and messages.startswith(_BEGINS) and not messages.endswith(_ENDS)
 
 
 def is_of_user(node: Mapping[Any, Any]) -> bool:

@@ -9,8 +9,8 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
-from collector.payloads.cut_values import names_call
-from collector.payloads.messages import is_unreadable
+from collector.payloads.cut_values import is_cut, names_call
+from collector.payloads.messages import is_unreadable, may_contain_tool_calls
 from collector.payloads.tool_results import results_told
 from collector.reconstruction.automatic_calls import may_lack_calls
 from collector.reconstruction.call_history import without_refused
@@ -59,6 +59,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         and model.span_id not in speaking
         and (model.finish != "other" or names_call(model.output))  # which its provider ran, perhaps
         and is_unreadable(model.output)
+        and not (run.has_spans_of_all and _tells_of_none(model.output))
     }
     asking = {model.span_id for model in models if model.finish == "tool_calls"}
     asking.update(model.parent_span_id for model in models if model.tracing.extent == "nested")
@@ -95,7 +96,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         whole = {model.parent_span_id for model in models if model.span_id not in lacking and _is_recorded(model)}
         if any(model.span_id in lacking and model.span_id not in whole for model, _ in silent):
             return True
-    if has_failed and any(later is None and _is_cut_off(model, models) for model, later in silent):
+    if has_failed and any(later is None and _is_cut(model, models) for model, later in silent):
         return True
     if is_complete or any(model.has_output or model.output is not None for model in models):
         return False
@@ -293,7 +294,12 @@ def _is_followed(model: GenAISpan, later: GenAISpan) -> bool:
     return model.status != "error" and model.end_ns <= later.start_ns
 
 
-def _is_cut_off(model: GenAISpan, models: Iterable[GenAISpan]) -> bool:
+def _tells_of_none(output: object) -> bool:
+    """Whether the end of an answer was cut off, and what is left tells of no call: one that ran has a span, where all have."""
+    return is_cut(output) and not may_contain_tool_calls(output)
+
+
+def _is_cut(model: GenAISpan, models: Iterable[GenAISpan]) -> bool:
     """Whether the answer of a request was not recorded, and those before it were: a stream that was not read to its end.
 
     The program may have read a request for a tool from it, and failed with that (magentic under Logfire).

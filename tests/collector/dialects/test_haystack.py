@@ -306,3 +306,15 @@ def test_a_hook_before_tools_may_answer_in_place_of_one(point: str, expected: li
         llm(10, 9, 71, json.dumps({"replies": [{"role": "assistant", "content": [{"text": "done"}]}]}), *messages),
     )
     assert (called(run), doubts(run)) == (["pay", "pay"], expected)
+
+
+@pytest.mark.parametrize(("kept", "expected"), [(70, ["unrecorded_calls"]), (1000, [])])
+def test_an_answer_of_which_the_end_was_cut_off_may_have_asked_for_calls(kept: int, expected: list[str]) -> None:
+    said = json.dumps(
+        {"replies": [{"role": "assistant", "content": [{"text": "I shall look into that, and tell you."}]}]}
+    )
+    run = run_of(
+        component("Agent", 1, 0, 0, 100, name="till"),
+        component("OpenAIChatGenerator", 2, 1, 1, input=json.dumps(USER), output=said[:kept]),
+    )
+    assert (called(run), doubts(run)) == ([], expected)
