@@ -44,8 +44,7 @@ from collector.payloads.values import first_value
 _JSON: Final = ("{", "[")
 """How an input in JSON begins, also one of which the end was cut off."""
 _BEGINS: Final = ('{"', '[{"', "{\n", "[\n")
-_ENDS: Final = ("}", "]", "\n")
-"""How messages in JSON begin, where no text of a human's does, and how they end if they are whole."""
+"""How messages in JSON begin, where no text of a human's does."""
 
 
 @dataclass(slots=True)
@@ -132,7 +131,9 @@ def _note_rest(messages: object, calls: Sequence[HistoryCall], has_rest: bool, u
 
 def is_cut_off(messages: object) -> bool:
     """Whether the end of messages in JSON is missing: SDKs cut values that are longer than their users allow."""
-    return type(messages) is str and messages.startswith(_BEGINS) and not messages.endswith(_ENDS)
+    if type(messages) is not str or not messages.startswith(_BEGINS):
+        return False
+    return not messages.endswith(("]" if messages[0] == "[" else "}", "\n"))
 
 
 def is_of_user(node: Mapping[Any, Any]) -> bool:

@@ -385,7 +385,8 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     if model.finish == "other":
         requested = [one for one in requested if one.provided is None]  # its provider ran the others, and it went on
     is_of_client = model.scope in GATEWAYS or model.scope.startswith(ANTHROPIC_SDK)
-    if not requested and not is_known_part and (model.has_output or not is_of_client):
+    is_told = is_cut_off(model.history)  # of calls that cannot be read, which others made
+    if not requested and not is_known_part and not is_told and (model.has_output or not is_of_client):
         return False
     # It may be all there is: a program asks a model once which tool to use. A loop without a span around it begins so, too.
     is_whole = model.is_transcript or model.status == "error"

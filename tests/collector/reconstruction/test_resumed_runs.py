@@ -70,3 +70,14 @@ def test_a_call_told_after_the_first_of_the_run_is_its_own() -> None:
     )
     assert called(run) == ["find", "mail", "pay"]
     assert "other_traces" not in doubts(run)
+
+
+@pytest.mark.parametrize("kept", [-1, 140])
+def test_a_request_in_a_trace_of_its_own_that_was_told_of_calls_is_a_part_though_the_end_was_cut_off(kept: int) -> None:
+    request = model_span(number=1, parent=0, input_messages=[user("go"), *PAY])
+    request.attributes["gen_ai.input.messages"] = request.attributes["gen_ai.input.messages"][:kept]
+    request.attributes["gen_ai.output.messages"] = (
+        '[{"role": "assistant", "parts": [{"type": "text", "content": "done"}]}]'
+    )
+    run = run_of(request)
+    assert (called(run), doubts(run)) == ([], ["other_traces"])
