@@ -35,11 +35,6 @@ def call_id_in(output: object) -> str | None:
     return name_of(ids[-1]) if ids else None
 
 
-def is_cut_off(state: str) -> bool:
-    """Whether the end of a state is missing: SDKs cut values that are longer than their users allow."""
-    return not state.endswith(("}", "]"))
-
-
 def ends_with_calls(state: object) -> bool:
     """Whether the state that an agent ended with lacks the results of calls that its last answer asked for: it waits for a
     human.
