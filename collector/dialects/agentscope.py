@@ -35,8 +35,6 @@ _IN_PLACE: Final = re.compile(
     r"(?=Error: |Error occurred when calling MCP tool: |Function(?:NotFound|Inactive)Error: )"
 )
 """How the result of a tool begins that raised, or that the toolkit did not call, before there was a state."""
-_WHOLE: Final = (('"ToolResponse(', ')"'), ("ToolResponse(", ")"), ('{"content": ', "}"))
-"""How a response of Python begins and ends."""
 _JAVA_ERROR: Final = '[{"text":"Error: '
 _BETWEEN: Final = ", "
 _MAX_CALLS: Final = 256
@@ -61,9 +59,6 @@ def read_span(span: Span) -> GenAISpan | None:
             genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
         elif (begin := _IN_PLACE.match(result)) is not None:
             genai_span.status, genai_span.refusal = "error", find_refusal(result[begin.end() :])
-        elif genai_span.status != "error" and _is_cut_off(result):
-            genai_span.status = "unset"
-            genai_span.note(outcome="told")
     elif genai_span.status != "error":  # that of the span says nothing of the tool
         genai_span.status = "unset"
         genai_span.note(outcome="told")
@@ -121,13 +116,6 @@ def _read_calls_of_turn(span: Span, tools: Sequence[str]) -> GenAISpan:
     results = [{"role": "tool", "tool_call_id": number} for number, _ in numbered]
     genai_span.history = [{"role": "assistant", "tool_calls": calls}, *results]
     return genai_span
-
-
-def _is_cut_off(result: str) -> bool:
-    """Whether the end of a response of Python is missing, and with it its state: SDKs cut values that are longer than their
-    users allow.
-    """
-    return any(result.startswith(begin) and not result.endswith(end) for begin, end in _WHOLE)
 
 
 def _tells_failure(result: str) -> bool:

@@ -14,6 +14,7 @@ from collector.model.dialect import Dialect
 from collector.model.from_span import MAX_EVENTS, context_span_of, genai_span_of, model_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
+from collector.payloads.cut_values import is_cut
 from collector.payloads.refusals import Refusal
 from collector.payloads.stack_traces import refusal_by_hook_of_pydantic_ai
 from collector.payloads.tool_results import tool_result
@@ -100,7 +101,11 @@ def _read_agent(span: Span) -> GenAISpan:
     genai_span.note(traced_calls="all", extent="fresh" if _was_given_nothing(span) else "")
     genai_span.name = first_name(span.attributes, (semconv.AGENT_NAME, _AGENT_NAME))
     result = span.attributes.get(_RESULT)
-    if type(result) is str and result.startswith(_WAITING) and (_CALL in result or _is_cut_off(result)):
+    if (
+        type(result) is str
+        and result.startswith(_WAITING)
+        and (_CALL in result or (result.startswith(_BEGINNINGS) and is_cut(result)))
+    ):
         genai_span.call_id = find_text(_WAITING_ID, result)
         genai_span.is_pending = genai_span.call_id is None
         if result.startswith(_RUN_ELSEWHERE):
@@ -110,9 +115,8 @@ def _read_agent(span: Span) -> GenAISpan:
     return genai_span
 
 
-def _is_cut_off(result: str) -> bool:
-    """Whether the end of what is in place of a result is missing: SDKs cut values that are longer than their users allow."""
-    return result.startswith(_BEGINNINGS) and not result.endswith("}")
+def _is_cut_waiting(result: str) -> bool:
+    return result.startswith(_BEGINNINGS) and is_cut(result)
 
 
 def _was_given_nothing(span: Span) -> bool:

@@ -8,7 +8,8 @@ from collector.model import semconv
 from collector.model.from_span import MAX_EVENTS
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Span
-from collector.payloads.history import calls_in_history, is_cut_off
+from collector.payloads.cut_values import is_cut
+from collector.payloads.history import calls_in_history
 from collector.payloads.langchain import ends_with_calls
 from collector.payloads.refusals import Refusal, is_interrupt
 from collector.payloads.tool_results import ToolResult
@@ -43,15 +44,15 @@ def note_graph(genai_span: GenAISpan, span: Span, integration: str | None, state
     (`wrap_tool_call`), of which they see nothing. ``state`` is that with which the run ended: with calls, if it waits for a
     human. One that is given nothing goes on from where an earlier one was stopped, as with an answer.
     """
-    is_cut = is_cut_off(state)
-    is_pending = not is_cut and genai_span.status != "error" and ends_with_calls(state)
+    lacks_end = is_cut(state)
+    is_pending = not lacks_end and genai_span.status != "error" and ends_with_calls(state)
     genai_span.is_pending = is_pending or _is_interrupted(span)
     if integration in _GRAPHS and is_nothing(genai_span.user_input):
         genai_span.user_input = GO_ON
     if integration in _LANGCHAIN_AGENTS:
         genai_span.note(outcome="hooked", traced_calls="all")
         genai_span.tool_results = _beyond_limit(state)
-        if is_cut and genai_span.status != "error":
+        if lacks_end and genai_span.status != "error":
             genai_span.note(extent="unsaid")
     elif not genai_span.tracing.identity and (integration == GRAPH or span.name in _UNNAMED):
         genai_span.note(identity="graph")

@@ -16,8 +16,10 @@ _CALL_OF_PROVIDER: Final = re.compile(
 _OF_RESULTS: Final = ("result", "output", "response")
 
 
-def is_cut(text: str) -> bool:
+def is_cut(text: object) -> bool:
     """Whether a text begins as JSON or as a Python object, and does not end as one."""
+    if type(text) is not str:
+        return False
     end = _ENDS.get(text[:1])
     if end is None or len(text) < _SHORTEST or text[-1] == end:
         return False

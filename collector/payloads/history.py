@@ -43,8 +43,6 @@ from collector.payloads.values import first_value
 
 _JSON: Final = ("{", "[")
 """How an input in JSON begins, also one of which the end was cut off."""
-_BEGINS: Final = ('{"', '[{"', "{\n", "[\n")
-"""How messages in JSON begin, where no text of a human's does."""
 
 
 @dataclass(slots=True)
@@ -127,13 +125,6 @@ def _note_rest(messages: object, calls: Sequence[HistoryCall], has_rest: bool, u
     is_cut = not calls and type(messages) is str and messages[:1] in _JSON and _read_text(messages, None) is None
     if has_rest or is_cut:
         unread.append("")
-
-
-def is_cut_off(messages: object) -> bool:
-    """Whether the end of messages in JSON is missing: SDKs cut values that are longer than their users allow."""
-    if type(messages) is not str or not messages.startswith(_BEGINS):
-        return False
-    return not messages.endswith(("]" if messages[0] == "[" else "}", "\n"))
 
 
 def is_of_user(node: Mapping[Any, Any]) -> bool:

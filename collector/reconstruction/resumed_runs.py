@@ -8,7 +8,7 @@ from collector.model import semconv
 from collector.model.from_span import AI_SDK, ANTHROPIC_SDK
 from collector.model.genai_span import AGENT, GenAISpan
 from collector.model.tracing import WAITS
-from collector.payloads.history import is_cut_off
+from collector.payloads.cut_values import is_cut
 from collector.payloads.pauses import ENDS_RUN_OF_ADK
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import ends_with_answers, resumes_run
@@ -186,9 +186,7 @@ def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:
     """Whether a run of whose messages nothing was captured, or not the end, began with a call, and then asked a model. By the
     clock of a host that has the call begin before its agent, it may have begun at any time.
     """
-    if any(
-        (model.history is not None and not is_cut_off(model.history)) or _was_only_asked(model) for model in run.models
-    ):
+    if any((model.history is not None and not is_cut(model.history)) or _was_only_asked(model) for model in run.models):
         return False
     first = min(run.models, key=by_start)
     return any(anchor.start_ns <= spans[0].start_ns and _precedes(spans[0], first) for spans in run.executions)
@@ -232,7 +230,7 @@ def begins_with_answers(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
 
 def _was_only_asked(model: GenAISpan) -> bool:
     """Whether a model was told what the user wants, and of no results: not where the end of what it was told was cut off."""
-    return model.user_input is not None and model.tool_results is None and not is_cut_off(model.user_input)
+    return model.user_input is not None and model.tool_results is None and not is_cut(model.user_input)
 
 
 def _are_told_first(anchor: GenAISpan, models: Sequence[GenAISpan]) -> bool:
@@ -385,7 +383,7 @@ def goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall], known: 
     if model.finish == "other":
         requested = [one for one in requested if one.provided is None]  # its provider ran the others, and it went on
     is_of_client = model.scope in GATEWAYS or model.scope.startswith(ANTHROPIC_SDK)
-    is_told = is_cut_off(model.history)  # of calls that cannot be read, which others made
+    is_told = is_cut(model.history)  # of calls that cannot be read, which others made
     if not requested and not is_known_part and not is_told and (model.has_output or not is_of_client):
         return False
     # It may be all there is: a program asks a model once which tool to use. A loop without a span around it begins so, too.

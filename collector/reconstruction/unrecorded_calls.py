@@ -96,7 +96,7 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         whole = {model.parent_span_id for model in models if model.span_id not in lacking and _is_recorded(model)}
         if any(model.span_id in lacking and model.span_id not in whole for model, _ in silent):
             return True
-    if has_failed and any(later is None and _is_cut(model, models) for model, later in silent):
+    if has_failed and any(later is None and _is_cut_off(model, models) for model, later in silent):
         return True
     if is_complete or any(model.has_output or model.output is not None for model in models):
         return False
@@ -299,7 +299,7 @@ def _tells_of_none(output: object) -> bool:
     return is_cut(output) and not may_contain_tool_calls(output)
 
 
-def _is_cut(model: GenAISpan, models: Iterable[GenAISpan]) -> bool:
+def _is_cut_off(model: GenAISpan, models: Iterable[GenAISpan]) -> bool:
     """Whether the answer of a request was not recorded, and those before it were: a stream that was not read to its end.
 
     The program may have read a request for a tool from it, and failed with that (magentic under Logfire).

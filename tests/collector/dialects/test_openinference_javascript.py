@@ -110,7 +110,7 @@ def test_a_run_of_langchain_that_ends_with_calls_waits_for_a_human(last: list[di
 
 
 @pytest.mark.parametrize(
-    "state", ['{"messages":[{"lc":1,"typ', '{"messages":[{"tool_calls":[{"name":"pay","args":{}}],"x']
+    "state", ['{"messages":[{"lc":1,"type":"constructor"', '{"messages":[{"tool_calls":[{"name":"pay","args":{}}],"x']
 )
 @pytest.mark.parametrize("ran", [True, False])
 def test_a_run_of_langchain_of_which_the_state_was_cut_off_waits_if_no_call_that_was_asked_for_last_has_a_span(
