@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from json import JSONDecoder
 from typing import Any, Final
 
 _SHORTEST: Final = 32
 """Characters of the shortest value that is looked at: no limit that leaves anything to read is lower."""
 _ENDS: Final = {"[": "]", "{": "}", '"': '"'}
-_STRUCTURE: Final = re.compile(r"""\[\s*(?:[\[{"'-]|\d)|\{\s*["']|"(?:[^"\\]|\\.)*\Z""", re.DOTALL)
-"""Begins JSON, or a Python object. A text may begin with a bracket, too, or with a word in quotes."""
+_STRUCTURE: Final = re.compile(
+    r"""\[\s*(?:\[\s*)*(?:[{"']|-?\d[\d.eE+-]*\s*(?:[,\]]|\Z))|\{\s*["']|"(?:[^"\\]|\\.)*\Z""", re.DOTALL
+)
+"""Begins JSON, or a Python object. A text may begin with a bracket, too: with a link, a date, a word in quotes."""
+_MAX_READ: Final = 16_384
+"""Characters of a text in which the end of a value is looked for that something else follows."""
 _CALL_OF_PROVIDER: Final = re.compile(
     r"""["']type\\*["']\s*:\s*\\*["']\w{0,64}(?:tool_use|tool_call|_call)\\*["']|executable_?[cC]ode\\*["']\s*:\s*\\*\{"""
 )
+_decoder: Final = JSONDecoder()
 _OF_RESULTS: Final = ("result", "output", "response")
 
 
@@ -23,7 +29,16 @@ def is_cut(text: object) -> bool:
     end = _ENDS.get(text[:1])
     if end is None or len(text) < _SHORTEST or text[-1] == end:
         return False
-    return text.rstrip()[-1:] != end and _STRUCTURE.match(text) is not None
+    return text.rstrip()[-1:] != end and _STRUCTURE.match(text) is not None and not _is_followed(text)
+
+
+def _is_followed(text: str) -> bool:
+    """Whether a text begins with a whole value of JSON, so that what follows is none: a note, or a number of a citation."""
+    try:
+        _decoder.raw_decode(text[:_MAX_READ])
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def names_call(output: object) -> bool:
