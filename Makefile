@@ -44,7 +44,7 @@ fuzz: $(SETUP) ## Search for inputs that reach new code and keep them as tests (
 	PATH="$$PATH:$(CURDIR)/$(BIN)" VIRTUAL_ENV="$(CURDIR)/.venv" uv pip install --quiet --group fuzz
 	$(BIN)/python -m tests.fuzz_coverage 720
 
-truth: $(SETUP) ## Take evidence away from the recorded runs and count confidently wrong verdicts (20 minutes)
+truth: $(SETUP) ## Take evidence away from the recorded runs and count confidently wrong verdicts (35 minutes)
 	$(BIN)/python -m tests.truth
 
 demo: $(SETUP) ## Replay recorded agent runs and watch their scores

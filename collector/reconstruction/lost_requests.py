@@ -6,8 +6,10 @@ they alone can tell.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from typing import Final
 
 from collector.model.genai_span import GenAISpan
 from collector.model.tracing import WAITS
@@ -20,6 +22,11 @@ from collector.payloads.values import parse_any
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.known_calls import KnownCalls, is_given_answer
 from collector.reconstruction.requested_calls import RequestedCall
+
+_AT_LIMIT: Final = re.compile(
+    r"Sorry, need more steps|(?:'[^']{1,64}' t|T)ool call limit reached\b|Model call limits? exceeded\b"
+)
+"""How begins what agents of LangGraph and LangChain (1.5) answer in place of the calls that a limit does not let them make."""
 
 
 def may_lack_requests(
@@ -98,7 +105,7 @@ def was_answered_later(
     ):
         return False
     answer = None if tool_call_parts(run.answer) else response_text(run.answer)
-    return answer is not None and not _said(answer, last, asked_last)
+    return answer is not None and not _AT_LIMIT.match(answer) and not _said(answer, last, asked_last)
 
 
 def _said(answer: str, model: GenAISpan, asked: Iterable[RequestedCall]) -> bool:

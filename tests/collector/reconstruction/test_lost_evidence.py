@@ -487,6 +487,8 @@ def test_an_agents_output_tells_of_a_call_of_which_all_spans_were_lost(
     [
         ("All of it was paid, thank you.", False, ["unrecorded_calls"]),
         ("Let me pay it.", False, []),  # as a run ends at a limit, with what its model said last
+        ("Sorry, need more steps to process this request.", False, []),
+        ("'pay' tool call limit reached: run limit exceeded (2/1 calls)", False, []),
         (
             "All of it was paid, thank you.",
             True,
