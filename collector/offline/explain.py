@@ -60,9 +60,7 @@ def explain_stored(trace_id: str, url: str, token: str | None, token_from: str) 
     headers = {"authorization": f"Bearer {token}"} if token else {}
     try:
         answer = ask(f"{url.rstrip('/')}/runs/{wanted}", headers=headers)
-        if answer.content_type.startswith(
-            "application/x-protobuf"
-        ):  # the listener for OTLP, whose port is often taken for it
+        if answer.content_type.startswith("application/x-protobuf"):  # the port for OTLP is often taken for this one
             raise CollectorAnswerError(f"{shorten(url)}: that is a listener for OTLP, not a collector's admin listener")
         found: Row = (
             json.loads(answer.body)
