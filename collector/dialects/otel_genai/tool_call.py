@@ -229,7 +229,8 @@ def _note_pending(call: GenAISpan, span: Span, strands_status: object) -> None:
     """Note of a call without a result that it waits for a human's answer, or was cancelled: neither has a status."""
     if call.scope == _AG2 and call.status != "error" and _TOOL_TYPE in span.attributes:
         call.note(extent="apart")  # perhaps of a tool that the client has: no model is asked after it
-    is_of_strands = strands_status is None and call.scope.startswith(STRANDS)
+    # What raised an exception that is no question to a human has ended: a processor may have deleted the status.
+    is_of_strands = strands_status is None and call.scope.startswith(STRANDS) and call.error_type is None
     call.is_pending = call.is_pending or is_of_strands or _lacks_result(call, span)
     if call.is_pending:
         if call.scope == _LOGFIRE_CLAUDE:

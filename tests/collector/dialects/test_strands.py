@@ -225,6 +225,7 @@ def test_an_agent_in_a_tool_that_waits_for_a_human_is_a_part_of_a_run_like_that_
         (({"gen_ai.tool.status": "error"}, {"gen_ai.tool.status": "success"}), (["pay", "pay"], [])),
         (({}, {"gen_ai.tool.status": "success"}), (["(pay)", "pay"], [])),  # it waited for a human, and began anew
         (({}, {}), (["(pay)", "pay"], ["uncertain_execution"])),
+        (({"error.type": "till.CardDeclined"}, {}), (["pay", "pay"], [])),
     ],
 )
 def test_a_status_that_a_processor_deleted_does_not_tell_that_a_call_waited(
