@@ -17,7 +17,7 @@ from collector.model.from_span import context_span_of, genai_span_of, model_span
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.payloads.refusals import BEGAN, UNTOLD, Refusal
-from collector.payloads.values import UNREADABLE, name_of, parse_any
+from collector.payloads.values import UNREADABLE, is_true, name_of, parse_any
 
 NAME: Final = "claude_code"
 
@@ -99,7 +99,7 @@ def _read_execution(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     if genai_span.status == "unset":
         success = span.attributes.get(_SUCCESS)
-        genai_span.status = "unset" if success is None else "ok" if success in (True, "true") else "error"
+        genai_span.status = "unset" if success is None else "ok" if is_true(success) else "error"
     genai_span.refusal = genai_span.refusal or BEGAN
     genai_span.note(outcome="told", extent="nested")
     return genai_span
@@ -134,7 +134,7 @@ def read_log(record: LogRecord) -> GenAISpan | None:
     event.scope = _LOG_SCOPE
     event.name, event.call_id = _tool_of_event(record), name_of(get(_CALL_ID))
     event.arguments = given if _SHORTENED.search(given) is None else UNREADABLE
-    event.status = "ok" if get(_SUCCESS) in (True, "true") else "error"
+    event.status = "ok" if is_true(get(_SUCCESS)) else "error"
     event.refusal = BEGAN
     return event if event.name is not None and event.call_id is not None else IGNORED
 

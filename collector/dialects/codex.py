@@ -17,7 +17,7 @@ from collector.model.from_span import MAX_EVENTS, context_span_of, genai_span_of
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.payloads.refusals import BEGAN, UNTOLD, Refusal, find_refusal
-from collector.payloads.values import name_of
+from collector.payloads.values import is_true, name_of
 
 NAME: Final = "codex"
 
@@ -99,7 +99,7 @@ def _read_outcome(span: Span) -> GenAISpan:
 def _read_result(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
     get = attributes.get
     genai_span.name, genai_span.call_id = _tool_of(attributes), name_of(get(_CALL_ID))
-    genai_span.status = "ok" if get(_SUCCESS) in (True, "true") else "error"
+    genai_span.status = "ok" if is_true(get(_SUCCESS)) else "error"
     output = get(_OUTPUT)
     if genai_span.status == "error" and type(output) is str:
         is_sure = _NOT_RUN.match(output) is not None

@@ -17,7 +17,7 @@ from collector.payloads.refusals import is_interrupt
 from collector.payloads.span_names import is_named_after, tool_in_span_name
 from collector.payloads.told_failures import flagged_failure
 from collector.payloads.tool_arguments import is_summary, keyword_arguments
-from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
+from collector.payloads.values import UNREADABLE, first_name, is_true, name_of, parse_any
 
 NAME: Final = "langfuse"
 
@@ -104,7 +104,7 @@ def _read_tool(span: Span) -> GenAISpan:
     given = (get(_INPUTS) if _COLOR in span.attributes else None) or get(_INPUT)
     genai_span.arguments = UNREADABLE if is_summary(parse_any(given)) else keyword_arguments(given)
     _read_level(genai_span, span)
-    if parse_any(get(_HAYSTACK_ERROR)) in (True, "true"):
+    if is_true(parse_any(get(_HAYSTACK_ERROR))):
         genai_span.status = "error"
     elif genai_span.status == "unset" and (flagged := flagged_failure(get(_OUTPUT))) is not None:
         genai_span.status, genai_span.refusal = "error", flagged.refusal

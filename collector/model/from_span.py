@@ -267,7 +267,7 @@ def set_input(genai_span: GenAISpan, messages: object) -> None:
     if messages:
         genai_span.user_input = newest_user_input(messages)
         genai_span.tool_results = newest_tool_results(messages)
-        if type(messages) is str and is_cut(messages):
+        if is_cut(messages):
             _doubt_cut_input(genai_span)
         history = _as_text(messages)
         if genai_span.user_input is messages:

@@ -31,7 +31,8 @@ PLACEHOLDERS: Final = frozenset({
     "****", "***", "[REDACTED]", "[redacted]", "[Filtered]", "[MASKED]", "<REDACTED>", "<redacted>", "__REDACTED__",
 })  # fmt: skip
 """What stands in place of a tool's name: classes of LangChain, by which OpenLLMetry names the span of a tool that failed, and
-openlit for JavaScript each, and of LlamaIndex; masks of processors that hide what a pattern finds."""
+openlit for JavaScript each, and of LlamaIndex; masks of processors that hide what a pattern finds, of which
+`scorers.rules.masks` knows more where they hide arguments."""
 _TITLE: Final = re.compile(r"\S\s+\S")
 """In the name of a span that says what a call does: no provider takes a tool of such a name."""
 _UNUSABLE: Final = re.compile(r"[^a-zA-Z0-9_-]")

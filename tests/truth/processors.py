@@ -6,7 +6,7 @@ Unlike a loss they do the same to each run of a service, so that a verdict that 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -45,18 +45,10 @@ def filters(item: Recording) -> Iterator[Change]:
     """Spans of one role, one name, one kind, or shorter than a limit are dropped."""
     for label, what in (("role", _role), ("name", _name), ("kind", _kind)):
         for value in sorted({what(row) for row in item.spans}):
-            rest = [row for row in item.spans if what(row) != value]
-            if rest and len(rest) < len(item.spans):
-                lost = [row.span for row in item.spans if what(row) == value]
-                yield Change(f"filter: by {label}", value, [Stage(0, rest, item.logs)], lost)
+            yield from _filtered(item, f"by {label}", value, [what(row) == value for row in item.spans])
     for shortest in _SHORTEST_MS:
-        rest = [
-            row for row in item.spans if row.span.end_time_unix_nano - row.span.start_time_unix_nano >= shortest * MS
-        ]
-        if rest and len(rest) < len(item.spans):
-            kept = {row.span.span_id for row in rest}
-            lost = [row.span for row in item.spans if row.span.span_id not in kept]
-            yield Change("filter: short spans", f"{shortest} ms", [Stage(0, rest, item.logs)], lost)
+        took = [row.span.end_time_unix_nano - row.span.start_time_unix_nano for row in item.spans]
+        yield from _filtered(item, "short spans", f"{shortest} ms", [ns < shortest * MS for ns in took])
 
 
 def conversions(item: Recording) -> Iterator[Change]:
@@ -97,6 +89,13 @@ def _name(row: SpanRow) -> str:
 
 def _kind(row: SpanRow) -> str:
     return Span.SpanKind.Name(row.span.kind)
+
+
+def _filtered(item: Recording, family: str, label: str, dropped: Sequence[bool]) -> Iterator[Change]:
+    rest = [row for row, is_dropped in zip(item.spans, dropped, strict=True) if not is_dropped]
+    lost = [row.span for row, is_dropped in zip(item.spans, dropped, strict=True) if is_dropped]
+    if rest and lost:
+        yield Change(f"filter: {family}", label, [Stage(0, rest, item.logs)], lost)
 
 
 def _edited(item: Recording, family: str, label: str, edit: Edit) -> Change:

@@ -224,7 +224,7 @@ def _hosted_calls(span: Span) -> str | None:
 
 def _calls_in_answer(attributes: Mapping[str, Any], output: object, scope: str) -> str | list[dict[str, Any]] | None:
     """Returns the calls that an answer asked for, beside what its provider ran; None if there are none."""
-    if type(output) is str and is_cut(output):
+    if is_cut(output):
         return flattened_calls(attributes)
     if (
         scope in _ANTHROPIC
