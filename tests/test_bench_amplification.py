@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.bench.amplification import README, Cost, section
+from tests.bench.amplification import DOCUMENT, Cost, section
 from tests.bench.attacks import ATTACKS
 
 
-def test_the_readme_lists_every_attack() -> None:
-    _, _, rest = README.read_text().partition("<!-- amplification: ")
+def test_the_document_lists_every_attack() -> None:
+    _, _, rest = DOCUMENT.read_text().partition("<!-- amplification: ")
     rows = [
         line.split("|")[1].strip() for line in rest.partition("<!-- end of")[0].splitlines() if line.startswith("|")
     ]

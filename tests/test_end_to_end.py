@@ -44,7 +44,7 @@ TRACES = {"settle": "300ms", "idle_timeout": "2s"}
 SPAN_STATES = (
     "exporter_sent_spans", "exporter_send_failed_spans", "exporter_queue_spans", "held_spans", "dropped_spans",
 )  # fmt: skip
-"""Where an accepted span can be: the right side of the equation in collector/README.md, "Metrics"."""
+"""Where an accepted span can be: the right side of the equation in deploy/reference.md, "Metrics"."""
 OURS = ("rightcall.", "gen_ai.evaluation.")
 
 

@@ -3,7 +3,7 @@
 Each attack is sent to a collector of its own, with a spool and ``memory_limiter.limit_mib`` of 1,024, beside a client that does
 no harm. CPU seconds are those of the process until all traces have their verdict and everything is exported, without what
 the client takes when nothing else goes on, so a busy machine matters little; for how long the client waits it does. Without
-names, which takes about five minutes, the table in collector/README.md is written.
+names, which takes about five minutes, the table in deploy/figures.md is written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.bench.sink import Sink
 from tests.collector_process import CollectorProcess
 from tests.waiting import wait_for
 
-README = Path(__file__).parents[2] / "collector" / "README.md"
+DOCUMENT = Path(__file__).parents[2] / "deploy" / "figures.md"
 _RULES = """
 rules:
   - name: any
@@ -176,7 +176,7 @@ def _cpu(collector: CollectorProcess) -> float:
 
 
 def section(costs: list[Cost]) -> str:
-    """The section of the README: the worst case in words, then the table."""
+    """The section of the document: the worst case in words, then the table."""
     accepted = [cost for cost in costs[1:] if cost.status == 200]
     sent, size = max(accepted, key=lambda cost: cost.per_sent), max(accepted, key=lambda cost: cost.per_size)
     longest = max(costs[1:], key=lambda cost: cost.waited)
@@ -201,7 +201,7 @@ def main() -> None:
             costs.append(cost(name, make()))
             print(costs[-1].row(), flush=True)
     if not wanted:
-        README.write_text(marked.replaced(README.read_text(), "amplification", section(costs)))
+        DOCUMENT.write_text(marked.replaced(DOCUMENT.read_text(), "amplification", section(costs)))
 
 
 if __name__ == "__main__":

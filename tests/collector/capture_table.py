@@ -1,4 +1,4 @@
-"""Generates the table in collector/README.md of what each framework's traces contain.
+"""Generates the table in collector/dialects/README.md of what each framework's traces contain.
 
 ``python -m tests.collector.capture_table`` updates it from the recorded runs alone: a cell counts the runs of its row in
 which the collector reads that facet correctly.
@@ -23,7 +23,7 @@ from tests.collector.corpus_differences import NO_CONTENT, Truth, differences, e
 from tests.collector.corpus_limits import LIMITS
 
 JUDGED = LoadedRules(load_rules({"rules": [{"name": "judged", "match": {}, "scorers": ["tool_choice"]}]}))
-README = Path(__file__).parents[2] / "collector" / "README.md"
+README = Path(__file__).parents[2] / "collector" / "dialects" / "README.md"
 FACETS = (
     "names",
     "arguments",

@@ -1,4 +1,4 @@
-"""The table of metrics in collector/README.md, made from ``Telemetry``: ``python -m tests.collector.metrics_table``."""
+"""The table of metrics in deploy/reference.md, made from ``Telemetry``: ``python -m tests.collector.metrics_table``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prometheus_client import Counter
 from collector.telemetry.metrics import Telemetry
 from tests import marked
 
-README = Path(__file__).parents[2] / "collector" / "README.md"
+DOCUMENT = Path(__file__).parents[2] / "deploy" / "reference.md"
 
 
 def table() -> str:
@@ -22,10 +22,10 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def readme() -> str:
-    """The README with the table brought up to date."""
-    return marked.replaced(README.read_text(), "metrics", table())
+def document() -> str:
+    """The document with the table brought up to date."""
+    return marked.replaced(DOCUMENT.read_text(), "metrics", table())
 
 
 if __name__ == "__main__":
-    README.write_text(readme())
+    DOCUMENT.write_text(document())

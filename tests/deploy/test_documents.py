@@ -35,7 +35,10 @@ COLLECTOR = ROOT / "collector"
 DOCUMENTS = [
     ROOT / "README.md",
     COLLECTOR / "README.md",
-    *(COLLECTOR / folder / "README.md" for folder in ("console", "drift", "judging", "offline", "receivers")),
+    *(
+        COLLECTOR / folder / "README.md"
+        for folder in ("assembly", "console", "drift", "judging", "offline", "receivers", "reconstruction")
+    ),
     *sorted(DEPLOY.rglob("*.md")),
     *sorted((ROOT / "helm" / "rightcall").glob("*.md")),
 ]

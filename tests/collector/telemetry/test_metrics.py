@@ -29,5 +29,5 @@ def test_the_process_is_measured_too() -> None:
     assert Telemetry().registry.get_sample_value("process_resident_memory_bytes")
 
 
-def test_the_readme_has_the_table_as_it_is() -> None:
-    assert metrics_table.README.read_text() == metrics_table.readme(), "run python -m tests.collector.metrics_table"
+def test_the_reference_has_the_table_as_it_is() -> None:
+    assert metrics_table.DOCUMENT.read_text() == metrics_table.document(), "run python -m tests.collector.metrics_table"
