@@ -29,7 +29,9 @@ def add(commands: Any) -> None:
     explain.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
     )
-    paths = explain.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="recorded traces", default=[])
+    paths = explain.add_argument(
+        "paths", type=Path, nargs="+", metavar="PATH", help="recorded traces; - is standard input", default=[]
+    )
     explain.add_argument(
         "--collector", metavar="URL", action=InsteadOf, paths=paths,
         help=f"the admin listener of a running collector, instead of PATHs; its token, if it has one, in {TOKEN}",

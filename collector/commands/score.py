@@ -50,7 +50,7 @@ def add(commands: Any) -> None:
         "--verbose", action="store_true", help="also say, on stderr, what was not read or only by its shape, by scope"
     )
     add_jobs(score)
-    score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
+    score.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="recorded traces; - is standard input")
     score.set_defaults(command=_score)
 
 

@@ -20,7 +20,7 @@ from collector.offline.results_folder import ResultsError, ResultsFolder, Source
 from collector.offline.score import rows_of
 from collector.offline.scorer import Scorer
 from collector.offline.stream import Evaluation
-from collector.receivers.otlp_file import InputError, LeftOut, OtherFileError, named_sets
+from collector.receivers.otlp_file import InputError, LeftOut, OtherFileError, named_sets, refuse_streams
 from collector.scoring.rule_files import LoadedRules
 
 _MAX_NAME = 80  # characters of the name of a set of traces in that of its results
@@ -44,6 +44,7 @@ def rescore(
     Results by other rules, or by another version, are removed. Those of recordings that are not named stay.
     """
     _refuse_recordings(folder, paths)
+    refuse_streams(paths)  # whether they are those that were scored before could not be told
     sets = {_name_of(_place_of(files, paths)): files for files in named_sets(paths)}
     evaluation = Evaluation([Scorer(rules)], rows_of, jobs=jobs, progress=progress)
     figures, resumed, left_out = tally(()), 0, LeftOut(paths)

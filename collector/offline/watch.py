@@ -10,7 +10,7 @@ from collector.errors import ConfigError
 from collector.offline import diff_report
 from collector.offline.diff import diff_files
 from collector.offline.progress import Progress
-from collector.receivers.otlp_file import InputError
+from collector.receivers.otlp_file import InputError, refuse_streams
 from collector.scoring.rule_files import LoadedRules, check_rules, load_rules
 
 
@@ -27,6 +27,7 @@ def watch(
 
     Runs are compared with what the first valid version of the files said of them.
     """
+    refuse_streams(recordings)
     first: LoadedRules | None = None
     seen: object = None
     while True:

@@ -1,8 +1,9 @@
 """Reads traces from files: OTLP protobuf (``.pb``), JSON (``.json``) and JSON lines (``.jsonl``), optionally with ``.gz``.
 
-`exported_json` lists the formats of JSON. A file of any size is read piece by piece; what has to be in memory as a whole is
-one JSON value, or the spans of one resource in protobuf. Raises InputError for a file that cannot be read or is in none of
-the formats, and for a folder with no such file in or below it, or with one that is compressed in another way.
+``-`` is standard input, which has to be JSON. `exported_json` lists the formats of JSON. A file of any size is read piece by
+piece; what has to be in memory as a whole is one JSON value, or the spans of one resource in protobuf. Raises InputError for
+a file that cannot be read or is in none of the formats, and for a folder with no such file in or below it, or with one that
+is compressed in another way.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ _BEGINNINGS: Final = {
     b"\x04\x22\x4d\x18": "LZ4",
     b"PK\3\4": "ZIP",
 }
+STDIN: Final = Path("/dev/stdin")
+"""What ``-`` stands for, as in other commands."""
+_DESCRIPTORS: Final = Path("/dev/fd")
 _MAX_RESOURCE = 1 << 30  # bytes of the spans of one resource in protobuf
 _PIECE = 1 << 20  # bytes that are read at once
 _LONGEST_HEAD = 11  # bytes of the tag and the length of a field
@@ -62,6 +66,19 @@ def _ignore(_: int) -> None:
     pass
 
 
+def refuse_streams(paths: Iterable[Path]) -> None:
+    """Raise InputError for a path that can be read only once."""
+    for path in paths:
+        if _is_stream(path):
+            raise InputError(f"{path}: can be read only once; write it to a file, and name that")
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is standard input, or what a shell's ``<(command)`` stands for."""
+    # No other pipe: without a writer it would be waited for, and never end.
+    return path in (Path("-"), STDIN) or (path.parent == _DESCRIPTORS and path.is_fifo())
+
+
 def named_sets(paths: Iterable[Path]) -> list[list[Path]]:
     """Returns the files at the paths, one list for each set of traces. Raises InputError.
 
@@ -82,7 +99,8 @@ def named_sets(paths: Iterable[Path]) -> list[list[Path]]:
 
 def trace_sets(path: Path) -> Iterator[list[Path]]:
     """Yield the files at ``path``, one list for each set of traces: a file is a set, and so is each folder with files."""
-    if path.is_file():
+    path = STDIN if path == Path("-") else path
+    if path.is_file() or _is_stream(path):
         yield [path]
         return
     if not path.is_dir():
@@ -280,7 +298,9 @@ def _uncompressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the pieces. Raises DecodeError where the first says that they are compressed, which is neither JSON nor OTLP."""
     first = next(pieces, b"")
     if first.startswith(b"\x1f\x8b"):
-        raise DecodeError("compressed with gzip; its name has to end in .gz")
+        raise DecodeError(
+            "compressed with gzip; its name has to end in .gz, and what comes through a pipe has to be unpacked"
+        )
     # The Collector's file exporter writes the size of each message before it, in four bytes.
     bodies = (first, first[4:]) if first.startswith(b"\0") else (first,)
     for beginning, method in _BEGINNINGS.items():
@@ -347,15 +367,16 @@ def _pieces(section: Section, on_read: OnRead) -> Iterator[bytes]:
     path, start, end = section
     try:
         with path.open("rb") as file:
-            file.seek(start)
+            if start:  # a stream cannot be asked where it is, nor be read from somewhere else
+                file.seek(start)
             opened = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
             at = start
             while end is None or at < end:
                 piece = _read(opened, _PIECE if end is None else min(_PIECE, end - at))
                 if not piece:
                     break
-                read, at = file.tell() - at, file.tell()
-                on_read(read)
+                before, at = at, file.tell() if file.seekable() else at + len(piece)
+                on_read(at - before)
                 yield piece
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from None

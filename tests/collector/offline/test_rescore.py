@@ -323,3 +323,11 @@ def test_only_the_user_can_read_results() -> None:
     rescore()
     assert Path("results").stat().st_mode & 0o077 == 0
     assert json.loads(Path("results/rescore.json").read_text("utf-8"))["format"] == 1
+
+
+@pytest.mark.parametrize(
+    "command", [["rescore", "-o", "results", "--rules", "rules.yaml", "-"], ["watch", "rules.yaml", "-"]]
+)
+def test_what_is_read_again_is_no_stream(desk: Path, capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+    assert main(command) == 2
+    assert capsys.readouterr().err == "-: can be read only once; write it to a file, and name that\n"

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from collector.offline.score import score_files
+from collector.otlp.json import from_protobuf
 from collector.receivers.otlp_file import InputError
 from collector.scoring.rule_files import LoadedRules
 from scorers import load_rules
 from tests import otlp_data as data
 from tests import recorded
 from tests.builders import no_rules
+from tests.waiting import PATIENCE
 
 TOOL = data.traces(data.tool(2, 1, "search", at=0.1)).SerializeToString()
 AGENT = data.traces(data.agent(1)).SerializeToString()
@@ -83,3 +87,15 @@ def test_an_agent_with_a_trace_for_each_request_is_decided_by_its_conversation(
     verdicts = score_files([tmp_path / "cli-gemini-0.61-seq"], loaded)
     labels = [(verdict.scope, verdict.evaluations[0].score.label) for verdict in verdicts]
     assert labels == [("run", "incomplete")] * 7 + [("conversation", label)]
+
+
+def test_standard_input_is_scored_as_a_file_is(tmp_path: Path) -> None:
+    body = from_protobuf("traces", TOOL) + from_protobuf("traces", AGENT)
+    (tmp_path / "a.jsonl").write_bytes(body)
+    command = [sys.executable, "-m", "collector", "score", "--format", "jsonl"]
+    lines = [
+        subprocess.run([*command, path], input=body, capture_output=True, timeout=PATIENCE, check=True).stdout
+        for path in ("-", str(tmp_path / "a.jsonl"))
+    ]
+    assert lines[0] == lines[1]
+    assert b'"search"' in lines[0]

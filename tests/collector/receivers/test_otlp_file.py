@@ -20,7 +20,15 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp import exported_json
 from collector.receivers import otlp_file
-from collector.receivers.otlp_file import InputError, named_sets, read_file, read_set, sections_of, trace_sets
+from collector.receivers.otlp_file import (
+    InputError,
+    named_sets,
+    read_file,
+    read_set,
+    refuse_streams,
+    sections_of,
+    trace_sets,
+)
 from tests import otlp_data as data
 
 SPAN = {"traceId": data.TRACE.hex(), "spanId": data.span_id(1).hex()}
@@ -406,3 +414,20 @@ def test_a_path_without_files_is_an_error(tmp_path: Path) -> None:
         list(trace_sets(tmp_path))
     with pytest.raises(InputError, match="no such file or folder"):
         list(trace_sets(tmp_path / "none"))
+
+
+def test_a_pipe_of_a_shell_is_read_as_a_file_is() -> None:
+    reader, writer = os.pipe()
+    pipe, sizes = Path(f"/dev/fd/{reader}"), list[int]()
+    os.write(writer, LINES.encode())
+    os.close(writer)
+    assert list(trace_sets(pipe)) == [[pipe]]
+    assert [signal for signal, _ in read_file(pipe, sizes.append)] == ["traces", "traces", "logs"]
+    os.close(reader)
+    assert sum(sizes) == len(LINES)
+
+
+def test_a_dash_is_standard_input() -> None:
+    assert named_sets([Path("-")]) == [[Path("/dev/stdin")]]
+    with pytest.raises(InputError, match="-: can be read only once; write it to a file"):
+        refuse_streams([Path(__file__), Path("-")])
