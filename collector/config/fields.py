@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(ms|s|m|h)")
+_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h)")
 
 
 def _seconds(value: Any) -> Any:
@@ -40,7 +40,14 @@ Duration = Annotated[
     BeforeValidator(_seconds),
     PlainSerializer(lambda seconds: f"{seconds:g}s", return_type=str),
     Field(ge=0, allow_inf_nan=False),
-    WithJsonSchema({"type": ["string", "number"], "examples": ["500ms", "2s", "10m"]}),
+    WithJsonSchema(
+        {
+            "type": ["string", "number"],
+            "minimum": 0,
+            "pattern": f"^({_DURATION.pattern})+$",
+            "examples": ["500ms", "2s", "10m"],
+        }
+    ),
 ]
 
 

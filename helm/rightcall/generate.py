@@ -31,6 +31,7 @@ TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
 OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
 NAME: Schema = {"type": "string", "minLength": 1}
 PORT: Schema = {"type": "integer", "minimum": 1, "maximum": 65535}
+DNS_LABEL = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"  # or nothing
 FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*\.ya?ml$"
 
 
@@ -41,6 +42,7 @@ def record(**keys: Schema) -> Schema:
 
 # What cannot be derived from a default value. Kubernetes itself checks the maps and lists that it defines.
 SPECIAL: dict[str, Schema] = {
+    **{f"{part}Override": {"type": "string", "pattern": DNS_LABEL} for part in ("name", "fullname")},
     "mode": {"enum": ["gateway", "sidecar"]},
     "routing": {"enum": ["kafka", "single", "loadBalancer", "external"]},
     "image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},

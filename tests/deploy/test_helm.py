@@ -182,6 +182,8 @@ def test_the_console_is_reached_with_a_token_from_a_secret(tmp_path: Path, monke
         (["config.memory_limiter.limit_mib=1000"], "more than nine tenths of resources.limits.memory 1Gi"),
         (["resources.limits.memory=64Mi"], "Set 256Mi or more"),
         (["mod=sidecar"], "Additional property mod is not allowed"),
+        (["config.traces.settle=soon"], "config.traces.settle"),
+        (["nameOverride=Agents"], "nameOverride: Does not match pattern"),
         (["config.traces.setle=3s"], "Additional property setle is not allowed"),
         (["mode=daemonset"], "mode must be one of"),
         (["ports.grpc=70000"], "Must be less than or equal to 65535"),

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 
 from collector.config.model import Config, SpoolConfig
+from collector.config.schema import config_schema
 from collector.errors import ConfigError
 from tests.builders import load
 
@@ -102,6 +105,19 @@ def test_a_header_that_no_request_could_have_is_refused_without_its_value(
 )
 def test_durations(tmp_path: Path, text: str, seconds: float) -> None:
     assert load(tmp_path, f"traces: {{settle: {text}}}").traces.settle == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["2s", "1m30s", "0.5h", "3", "-1", "-1s", "soon", "2 s", "2s ", "2", "2d", "٢s", "''", "1.s"]
+)
+def test_an_editor_takes_the_durations_that_are_taken(tmp_path: Path, text: str) -> None:
+    document = f"traces: {{settle: {text}}}"
+    try:
+        load(tmp_path, document)
+        is_taken = True
+    except ConfigError:
+        is_taken = False
+    assert Draft202012Validator(config_schema()).is_valid(yaml.safe_load(document)) == is_taken
 
 
 def test_the_spool_is_on_disk_by_default(tmp_path: Path) -> None:
