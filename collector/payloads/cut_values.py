@@ -20,6 +20,9 @@ _CALL_OF_PROVIDER: Final = re.compile(
 )
 _decoder: Final = JSONDecoder()
 _OF_RESULTS: Final = ("result", "output", "response")
+_MESSAGE: Final = ("content='", 'content="')
+"""Begins the message of a tool as LangChain prints it (1.5); whether the tool failed comes last."""
+_MESSAGE_ENDS: Final = ("'", '"', "}", "]", ")")
 
 
 def is_cut(text: object) -> bool:
@@ -50,9 +53,13 @@ def has_cut_result(attributes: dict[str, Any]) -> bool:
     """Whether a value of a call's span is a result that was cut."""
     for key, value in attributes.items():
         # Its length first: most values of a span are short.
-        if type(value) is str and len(value) >= _SHORTEST and is_cut(value) and _is_of_result(key):
+        if type(value) is str and len(value) >= _SHORTEST and _lacks_end(value) and _is_of_result(key):
             return True
     return False
+
+
+def _lacks_end(text: str) -> bool:
+    return is_cut(text) or (text.startswith(_MESSAGE) and not text.endswith(_MESSAGE_ENDS))
 
 
 def _is_of_result(key: str) -> bool:

@@ -52,6 +52,14 @@ def test_the_rest_of_a_result_may_tell_of_a_failure(length: int | None, expected
     assert doubts(run) == (["unobserved_results"] if length else [])
 
 
+@pytest.mark.parametrize("length", [40, 70, 100])
+def test_the_message_of_a_tool_as_langchain_prints_it_ends_with_whether_it_failed(length: int) -> None:
+    whole = "content='card declined: try again with another card' name='charge_card' tool_call_id='c1' status='error'"
+    assert not has_cut_result({"gen_ai.tool.call.result": whole})
+    run = run_of(agent_span(), tool_span("charge_card", {}, attributes={"gen_ai.tool.call.result": whole[:length]}))
+    assert doubts(run) == ["unobserved_results"]
+
+
 @pytest.mark.parametrize(("length", "expected"), [(None, []), (LIMIT, ["other_traces"])])
 def test_a_request_that_stands_alone_may_have_been_told_of_calls(length: int | None, expected: list[str]) -> None:
     answer = json.dumps(
