@@ -33,6 +33,8 @@ _NOT_PERMITTED: Final = re.compile(
     r'\{\\"status\\":\\"(?:denied|approval_required)\\",\\"tool\\":\\"([^"\\]{1,256})\\"'
 )
 """What a policy of permissions has the model told in place of a result, inside the message with it."""
+_OF_CALLBACK: Final = "tool callback error: "
+"""Begins what a callback or plugin raised: before the tool, which then does not run, or after it."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -50,7 +52,8 @@ def _read_tool(span: Span) -> GenAISpan | None:
     is_bare = semconv.OPERATION_NAME not in span.attributes
     result = span.attributes.get(semconv.TOOL_CALL_RESULT) if span.status == 0 else None
     is_denied = _is_denied(span, result)
-    if not (is_unknown or is_bare or is_denied or may_be_blocked(result)):
+    is_of_callback = span.status_message.startswith(_OF_CALLBACK)
+    if not (is_unknown or is_bare or is_denied or is_of_callback or may_be_blocked(result)):
         return None
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(span.name.removeprefix(_TOOL_SPAN))

@@ -118,6 +118,20 @@ def test_a_callback_may_have_answered_in_place_of_a_tool(answer: str, in_doubt: 
     assert (called(run), doubts(run), run.trajectory.calls[0].arguments) == (["pay"], in_doubt, {"x": 1})
 
 
+@pytest.mark.parametrize(
+    ("raised", "in_doubt"),
+    [
+        ("tool callback error: the amount is too large", ["uncertain_execution"]),
+        ("Error: callable tool execution failed: the amount is too large", []),
+    ],
+)
+def test_what_a_callback_raised_may_have_kept_the_tool_from_running(raised: str, in_doubt: list[str]) -> None:
+    attributes = {**answered(raised).attributes, "error.type": "_OTHER", "error.message": raised}
+    failed = span("execute_tool pay", 4, 1, 10, attributes=attributes, scope=SCOPE, status=2, message=raised)
+    run = run_of(agent_span(scope=SCOPE), failed)
+    assert (called(run), doubts(run), run.trajectory.calls[0].status) == (["pay"], in_doubt, "error")
+
+
 def test_the_results_of_calls_made_at_once_are_no_call() -> None:
     merged = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "(merged tools)"}
     joined = span("execute_tool (merged tools)", 6, 1, 25, attributes=merged, scope=SCOPE)
