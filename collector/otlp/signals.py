@@ -50,7 +50,8 @@ def _signal_of_item(request: bytes, at: int, end: int) -> Signal | None:
         if tag in _OF_LOGS:
             return "logs"
         if tag in _OF_METRICS:
-            return "metrics"
+            # The id of a log record's span has the tag of an exponential histogram, but nothing comes before a metric's name.
+            return "metrics" if first else "logs"
         if tag == _FIRST:
             first = at - start
         elif tag == _SECOND:

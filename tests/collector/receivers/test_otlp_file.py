@@ -71,11 +71,12 @@ def test_every_kind(
         (data.traces(Span(trace_id=data.TRACE, span_id=data.span_id(1), name="without times")), "traces"),
         (data.logs(LogRecord(observed_time_unix_nano=1, body=data.any_value("x"))), "logs"),
         (data.logs(LogRecord(), LogRecord(attributes=data.attributes({"event.name": "x"}))), "logs"),
+        (data.logs(LogRecord(body=data.any_value("x"), trace_id=data.TRACE, span_id=bytes(8), event_name="x")), "logs"),
         (metrics(Metric(name="tokens", gauge=Gauge())), "metrics"),
         (metrics(Metric(name="http.server.time", description="seconds.", sum=Sum())), "metrics"),
         (metrics(Metric(name="http.server.time", histogram=Histogram())), "metrics"),
     ],
-    ids=["spans", "spans-without-times", "logs", "logs-without-times", "gauge", "sum", "histogram"],
+    ids=["spans", "spans-without-times", "logs", "logs-without-times", "logs-of-go", "gauge", "sum", "histogram"],
 )
 def test_the_bytes_of_a_request_tell_its_signal_and_not_the_name_of_its_file(
     tmp_path: Path, name: str, request_: Message, signal: str
