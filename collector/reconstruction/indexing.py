@@ -11,7 +11,9 @@ from collector.checkpoints import in_parts
 from collector.model.genai_span import AGENT, BY_SHAPE, EVENT, GROUP, MODEL, OTHER, TOOL, Content, GenAISpan
 from collector.model.span_copies import copy_of
 from collector.model.tracing import USUAL
+from collector.payloads.user_input import user_text
 from collector.reconstruction.drafts import by_start
+from collector.reconstruction.frameworks import GOOGLE_ADK
 
 MAX_OPEN: Final = 64
 """With how many requests that had begun an event is compared which does not name the span of its own."""
@@ -92,8 +94,13 @@ def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
     model = copy_of(model)
     if model.output is None:
         model.output = [event.output for event in events if event.output is not None] or None
+    asked: object = None  # last: a request that remembers earlier ones tells what the user said then, too
+    is_told = False
     for event in events:
-        model.user_input = model.user_input or event.user_input
+        if event.user_input or event.tool_results is not None:
+            is_told = not event.user_input
+        if event.user_input and user_text(event.user_input):  # not what Google's ADK tells of another agent
+            asked = event.user_input
         model.conversation_id = model.conversation_id or event.conversation_id
         if event.content is not None:
             known, new = model.content or Content(), event.content
@@ -104,6 +111,10 @@ def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
         # openlit writes the whole input into the span and into an event; others write an event for each result.
         if told is not None and (len(told) < 2 or told != model.tool_results):
             model.tool_results = (*(model.tool_results or ()), *told)
+    model.user_input = model.user_input or asked or next((one.user_input for one in events if one.user_input), None)
+    # Each message of an agent of Google's ADK is an event: if no question follows the results, the run may go on with them.
+    if is_told and model.scope == GOOGLE_ADK:
+        model.note(extent=model.tracing.extent or "resumed")
     return model
 
 

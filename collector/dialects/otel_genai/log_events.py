@@ -10,7 +10,18 @@ from collector.model.from_span import set_input, set_output
 from collector.model.genai_span import CONVENTIONS, EVENT, GenAISpan
 from collector.model.span import LogRecord
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import first_name, name_of, parse_any
+from collector.payloads.values import first_name, first_value, name_of, parse_any
+
+_ELIDED: Final = "<elided>"
+"""What Google's ADK writes in place of content that it is not to record."""
+_OF_ADK: Final = (
+    "Continue processing previous requests as instructed. Exit or provide a summary if no more outputs are needed.",
+    "Handle the requests as specified in the System Instruction.",
+)
+"""What Google's ADK says in the user's place where the user said nothing last."""
+_RESPONSES: Final = ("functionResponse", "function_response")
+_MAX_TOLD: Final = 64
+"""Results of one message that are read."""
 
 
 def read_log(record: LogRecord) -> GenAISpan | None:
@@ -35,11 +46,27 @@ def _read_details(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, A
 
 
 def _read_choice(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
-    set_output(genai_span, body)
+    if body.get("content") != _ELIDED:
+        set_output(genai_span, body)
 
 
 def _read_user_message(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
-    genai_span.user_input = body.get("content")
+    content = body.get("content")
+    parts = content.get("parts") if isinstance(content, Mapping) else None
+    if not isinstance(content, Mapping) or not isinstance(parts, list):
+        genai_span.user_input = None if content == _ELIDED else content
+        return
+    # Google's ADK writes all that a model is told so: what it answered before, and what came of its calls, as well.
+    responses = [first_value(part, _RESPONSES) for part in parts if isinstance(part, Mapping)]
+    told = [response for response in responses if isinstance(response, Mapping)]
+    if told:
+        genai_span.tool_results = tuple(
+            tool_result(first_name(one, ("id",)), one.get("response")) for one in told[:_MAX_TOLD]
+        )
+    elif content.get("role") != "model" and not any(
+        isinstance(part, Mapping) and part.get("text") in _OF_ADK for part in parts[:1]
+    ):
+        genai_span.user_input = content
 
 
 def _read_tool_message(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Resource, Span
 from collector.payloads.offered_tools import MAX_DEFINITIONS
-from tests.builders import called, doubts, read_tool, run_of, span
+from tests.builders import called, doubts, log, read_tool, run_of, span
 
 ADK = "gcp.vertex.agent"
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "adk-1"}
@@ -595,3 +595,64 @@ def test_with_content_a_run_that_begins_with_the_only_call_of_which_it_is_told_b
     agent = adk("invoke_agent shop", 1, lasting=100, attributes=named)
     run = run_of(agent, call, last)
     assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+
+
+def told(number: int, *parts: dict[str, Any], role: str = "user") -> Any:
+    """One of the messages that a model is told: each is an event."""
+    content = {"parts": [*parts], "role": role}
+    return log("gen_ai.user.message", number, {"content": content}, scope=ADK)
+
+
+ANSWERED = {"functionResponse": {"id": "c1", "name": "worker", "response": {"result": "found it"}}}
+ASKED = {"functionCall": {"id": "c1", "name": "worker", "args": {"request": "find it"}}}
+
+
+def run_with_events(*events: Any) -> Any:
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "boss"}
+    call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay", f"{ADK}.tool_call_args": '{"x": 1}'}
+    request = {"gen_ai.operation.name": "generate_content"}
+    return run_of(
+        adk("invoke_agent boss", 1, lasting=90, attributes=agent),
+        adk("generate_content m", 2, 1, 1, 5, attributes=request),
+        adk("execute_tool pay", 3, 1, 10, attributes={**call, f"{ADK}.tool_response": '{"out": "paid"}'}),
+        adk("generate_content m", 4, 1, 30, 5, attributes=request),
+        *events,
+    )
+
+
+@pytest.mark.parametrize(
+    ("last", "expected", "asked"),
+    [
+        ([], ["other_traces"], "go"),
+        ([{"text": "and now pay"}], [], "and now pay"),
+        ([{"text": "For context:"}, {"text": "[w] said: it is there"}], [], "go"),
+    ],
+    ids=["a task that ended", "memory", "another agent"],
+)
+def test_in_events_what_is_told_last_tells_that_a_run_goes_on(
+    last: list[dict[str, str]], expected: list[str], asked: str
+) -> None:
+    """So does an agent (Go 2.2) go on in a trace of its own when another has ended the task that it was given."""
+    events = [told(2, {"text": "go"}), told(2, ASKED, role="model"), told(2, ANSWERED)]
+    run = run_with_events(*events, *([told(2, *last)] if last else []))
+    assert (called(run), doubts(run), run.user_input) == (["pay"], expected, asked)
+
+
+def test_what_adk_says_in_the_users_place_is_none_of_the_users_words() -> None:
+    instead = (
+        "Continue processing previous requests as instructed. Exit or provide a summary if no more outputs are needed."
+    )
+    run = run_with_events(told(2, {"text": "go"}), told(2, {"text": instead}))
+    assert (doubts(run), run.user_input) == ([], "go")
+
+
+def test_what_events_leave_out_is_no_question() -> None:
+    began_with_call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay", f"{ADK}.tool_response": "{}"}
+    run = run_of(
+        adk("invoke_agent boss", 1, lasting=90, attributes={"gen_ai.operation.name": "invoke_agent"}),
+        adk("execute_tool pay", 3, 1, 1, attributes={**began_with_call, f"{ADK}.tool_call_args": '{"x": 1}'}),
+        adk("generate_content m", 4, 1, 30, 5, attributes={"gen_ai.operation.name": "generate_content"}),
+        log("gen_ai.user.message", 4, {"content": "<elided>"}, scope=ADK),
+        log("gen_ai.choice", 4, {"content": "<elided>", "finish_reason": "STOP", "index": 0}, scope=ADK),
+    )
+    assert (called(run), doubts(run), run.user_input) == (["pay"], ["other_traces"], None)
