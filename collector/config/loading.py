@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -14,6 +14,20 @@ from collector.config.model import Config
 from collector.config.yaml_documents import Where, environment, load_yaml, rule_paths
 from collector.errors import ConfigError
 from scorers.wording import nearest, plain_words
+
+_OTLP_HTTP: Final = "`exporters.otlp` sends OTLP/HTTP where its endpoint is a URL, such as http://tempo:4318"
+_OF_THE_COLLECTOR: Final[dict[Where, str]] = {
+    ("connectors",): "there is one pipeline, from all receivers to all exporters",
+    ("exporters", "logging"): "`exporters.debug` logs what is exported",
+    ("exporters", "otlp_grpc"): "`exporters.otlp` sends OTLP/gRPC where its endpoint is host:port, such as tempo:4317",
+    ("exporters", "otlp_http"): _OTLP_HTTP,
+    ("exporters", "otlphttp"): _OTLP_HTTP,
+    ("extensions",): "health and the console are under `admin`",
+    ("processors",): "there are none; those of an OpenTelemetry Collector run in front or behind",
+    ("service", "extensions"): "health and the console are under `admin`",
+    ("service", "pipelines"): "there is one pipeline, from all receivers to all exporters",
+}
+"""Keys of the OpenTelemetry Collector that stand for something else here, or for nothing."""
 
 
 def load_config(path: Path) -> Config:
@@ -66,6 +80,8 @@ def _mistakes(error: ValidationError) -> Iterator[tuple[Where, str]]:
 
 def _message(where: Where, item: ErrorDetails) -> str:
     if item["type"] == "extra_forbidden":
+        if where in _OF_THE_COLLECTOR:
+            return f"unknown key; {_OF_THE_COLLECTOR[where]}"
         known = sorted(_known_keys(where[:-1]))
         return "unknown key" + (nearest(str(where[-1]), known) or f"; known keys: {', '.join(known)}")
     if item["type"] == "string_pattern_mismatch":  # which in a rule is about names alone, and has words for them

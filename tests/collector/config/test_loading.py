@@ -39,6 +39,11 @@ MISTAKES = [
     ),
     ("exporters:\n  otlp: {endpoint: x:1, tls: {cert_file: a}}\n", "tls: set both cert_file and key_file, or neither"),
     ("- a\n", "collector.yaml:1: file: "),
+    ("processors: {batch: {}}\n", "processors: unknown key; there are none; those of an OpenTelemetry Collector run"),
+    (
+        "exporters: {otlphttp: {}}\n",
+        "exporters.otlphttp: unknown key; `exporters.otlp` sends OTLP/HTTP where its endpoint",
+    ),
     ("redact: {zzz: 1}\n", "redact.zzz: unknown key; known keys: attributes, pass_through, patterns\n"),
     ("exporters: {prometheus: {dimensions: [9lives]}}\n", r"dimensions.0: must match ^[A-Za-z][\w./-]*$, not '9lives'"),
     (
