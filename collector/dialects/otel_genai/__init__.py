@@ -12,7 +12,17 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from collector.dialects.otel_genai import aws, cloudflare, crewai, microsoft, model_request, quarkus, tool_call, weave
+from collector.dialects.otel_genai import (
+    aws,
+    cloudflare,
+    crewai,
+    langchain,
+    microsoft,
+    model_request,
+    quarkus,
+    tool_call,
+    weave,
+)
 from collector.dialects.otel_genai.log_events import read_log
 from collector.dialects.otel_genai.model_request import ends_with_call, read_model, read_steps
 from collector.dialects.otel_genai.span_events import event_value
@@ -111,7 +121,7 @@ def _operation_in_name(span: Span) -> str | None:
 
 
 def _read_agent(span: Span) -> GenAISpan:
-    if microsoft.is_handoff(span):
+    if microsoft.is_handoff(span) or langchain.is_hook(span):
         return IGNORED
     genai_span = _read_context(span, AGENT)
     genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(_agent_in_name(span.name))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from collector.dialects.otel_genai import microsoft, quarkus
+from collector.dialects.otel_genai import langchain, microsoft, quarkus
 from collector.dialects.otel_genai.span_events import arguments_in_events, event_value
 from collector.model import semconv
 from collector.model.from_span import (
@@ -134,14 +134,12 @@ def read_tool(span: Span) -> GenAISpan:
     """Reads the call of a tool, or IGNORED for a span that is none."""
     attributes = span.attributes
     name = _name_of_tool(span)
-    if name is None and is_handoff(span.name):
-        return IGNORED  # some tracers give it the operation of a call
-    if name == _MERGED:
+    if name == _MERGED or (name is None and is_handoff(span.name)):  # some tracers give it the operation of a call
         return IGNORED
     genai_span = genai_span_of(span, TOOL, CONVENTIONS)
     name_strands(genai_span, span)
     genai_span.name = name
-    genai_span.call_id = known_name_of(attributes.get(semconv.TOOL_CALL_ID))
+    genai_span.call_id = langchain.call_id_of(span)
     _read_arguments(genai_span, span)
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))

@@ -176,3 +176,30 @@ def test_a_graph_for_javascript_waits_for_a_human_and_goes_on() -> None:
     assert set(doubts(waiting)) == {"other_traces", "uncertain_execution", "unobserved_results"}
     resumed = run_of(SERVER, graph_in_javascript(), called_in_javascript("c1", 3, 5), request_in_javascript(4, 2, 20))
     assert "other_traces" in doubts(resumed)
+
+
+def seen_by(scope: str, agent: int, call_id: str) -> list[Span]:
+    """A card is declined once, under one of two instrumentations; a model asks for each charge."""
+    first, again = ("call_c1", "charge", {"order": 42}), ("call_c2", "charge", {"order": 42})
+    inside: dict[str, Any] = {"parent": agent, "scope": scope}
+    return [
+        agent_span("travel", agent, 1, at=1, lasting=190, scope=scope),
+        model_span([first], agent + 1, at=10, **inside),
+        tool_span("charge", None, agent + 2, call_id=call_id, at=30, status=2, message="declined", **inside),
+        model_span([again], agent + 3, at=50, **inside),
+        tool_span("charge", None, agent + 4, call_id="call_c2", at=70, status=1, **inside),
+        model_span([], agent + 5, at=90, attributes=ANSWER, **inside),
+    ]
+
+
+def test_a_call_that_failed_has_an_id_of_langchains_own_and_is_one_beside_another_instrumentation() -> None:
+    own, official = "01a22f90-ae27-7105-b600-fe291cd59f3c", "opentelemetry.instrumentation.genai.langchain"
+    run = run_of(graph("['stop']"), *seen_by(LANGCHAIN, 2, own), *seen_by(official, 12, "call_c1"))
+    assert [(call.name, call.status) for call in run.trajectory.calls] == [("charge", "error"), ("charge", "ok")]
+    assert doubts(run) == []
+
+
+def test_hooks_of_middleware_are_no_agents() -> None:
+    hook = agent_span("ToolRetryMiddleware.before_agent", 20, 1, at=2, lasting=1, scope=LANGCHAIN)
+    run = run_of(graph("['stop']"), hook, *seen_by(LANGCHAIN, 2, "call_c1"))
+    assert run.agent == "travel"
