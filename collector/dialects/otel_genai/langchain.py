@@ -1,4 +1,4 @@
-"""LangChain under OpenLIT (1.45), by the conventions, but for its own ids of calls that failed, and for hooks of middleware."""
+"""LangChain under OpenLIT (1.45, for JavaScript 1.15): its own ids of calls that failed, and hooks of middleware as agents."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collector.model.span import Span
 from collector.payloads.values import known_name_of
 
 _OPENLIT: Final = "openlit.instrumentation.langchain"
+_OWN_IDS: Final = (_OPENLIT, "@openlit/instrumentation-langchain")
 _HOOKS: Final = (".before_agent", ".after_agent")
 """End the names of what middleware does before and after a run: as agents, since the word is in their names."""
 _ERROR: Final = 2  # of the status of a span
@@ -16,7 +17,7 @@ _ERROR: Final = 2  # of the status of a span
 
 def call_id_of(span: Span) -> str | None:
     """Returns the id of a call. OpenLIT puts in the model's when the tool has returned: until then it has LangChain's own."""
-    if span.scope.name == _OPENLIT and span.status == _ERROR:
+    if span.status == _ERROR and span.scope.name in _OWN_IDS:
         return None
     return known_name_of(span.attributes.get(semconv.TOOL_CALL_ID))
 

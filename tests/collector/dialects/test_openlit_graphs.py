@@ -192,9 +192,10 @@ def seen_by(scope: str, agent: int, call_id: str) -> list[Span]:
     ]
 
 
-def test_a_call_that_failed_has_an_id_of_langchains_own_and_is_one_beside_another_instrumentation() -> None:
+@pytest.mark.parametrize("scope", [LANGCHAIN, "@openlit/instrumentation-langchain"])
+def test_a_call_that_failed_has_an_id_of_langchains_own_and_is_one_beside_another_instrumentation(scope: str) -> None:
     own, official = "01a22f90-ae27-7105-b600-fe291cd59f3c", "opentelemetry.instrumentation.genai.langchain"
-    run = run_of(graph("['stop']"), *seen_by(LANGCHAIN, 2, own), *seen_by(official, 12, "call_c1"))
+    run = run_of(graph("['stop']"), *seen_by(scope, 2, own), *seen_by(official, 12, "call_c1"))
     assert [(call.name, call.status) for call in run.trajectory.calls] == [("charge", "error"), ("charge", "ok")]
     assert doubts(run) == []
 
