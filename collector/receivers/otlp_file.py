@@ -33,7 +33,7 @@ _BEGINNINGS: Final = {
     b"\x04\x22\x4d\x18": "LZ4",
     b"PK\3\4": "ZIP",
 }
-STDIN: Final = Path("/dev/stdin")
+_STDIN: Final = Path("/dev/stdin")
 """What ``-`` stands for, as in other commands."""
 _DESCRIPTORS: Final = Path("/dev/fd")
 _MAX_RESOURCE = 1 << 30  # bytes of the spans of one resource in protobuf
@@ -76,7 +76,7 @@ def refuse_streams(paths: Iterable[Path]) -> None:
 def _is_stream(path: Path) -> bool:
     """Whether a path is standard input, or what a shell's ``<(command)`` stands for."""
     # No other pipe: without a writer it would be waited for, and never end.
-    return path in (Path("-"), STDIN) or (path.parent == _DESCRIPTORS and path.is_fifo())
+    return path in (Path("-"), _STDIN) or (path.parent == _DESCRIPTORS and path.is_fifo())
 
 
 def named_sets(paths: Iterable[Path]) -> list[list[Path]]:
@@ -99,7 +99,7 @@ def named_sets(paths: Iterable[Path]) -> list[list[Path]]:
 
 def trace_sets(path: Path) -> Iterator[list[Path]]:
     """Yield the files at ``path``, one list for each set of traces: a file is a set, and so is each folder with files."""
-    path = STDIN if path == Path("-") else path
+    path = _STDIN if path == Path("-") else path
     if path.is_file() or _is_stream(path):
         yield [path]
         return
