@@ -71,6 +71,7 @@ place of the calls of the last answer, if they have not begun.
 _ITERATIONS: Final = "tanstack.ai.iterations"
 """Of the span around the requests and calls of one `chat()` of TanStack AI, which is named as a request. One that was aborted
 lacks it."""
+_REQUEST_MODEL: Final = "gen_ai.request.model"
 _LOOP: Final = "tanstack_ai_chat"
 _TRACERS_OF_ALL_CALLS: Final = (tool_call.AI_SDK_7, tool_call.LIVEKIT, "gcp.vertex.agent")  # the last is Google ADK's
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
@@ -124,7 +125,7 @@ def _read_agent(span: Span) -> GenAISpan:
     if microsoft.is_handoff(span) or langchain.is_hook(span):
         return IGNORED
     genai_span = _read_context(span, AGENT)
-    genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(_agent_in_name(span.name))
+    genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(_agent_in_name(span))
     if genai_span.name is not None and span.attributes.get(_NODE) == genai_span.name:
         genai_span.note(identity="node")
     elif genai_span.scope in _TRACERS_OF_ALL_CALLS or genai_span.scope.startswith(tool_call.STRANDS):
@@ -189,10 +190,12 @@ def _interrupting_answer(span: Span) -> object:
     return told if type(told) is str and told.endswith(_WAITS_IN_MESSAGE) else None
 
 
-def _agent_in_name(name: str) -> str:
-    if name.startswith(quarkus.AI_SERVICE):
-        return name.removeprefix(quarkus.AI_SERVICE).partition(".")[0]
-    return name.removeprefix("invoke_agent").strip()
+def _agent_in_name(span: Span) -> str | None:
+    if span.name.startswith(quarkus.AI_SERVICE):
+        return span.name.removeprefix(quarkus.AI_SERVICE).partition(".")[0]
+    name = span.name.removeprefix("invoke_agent").strip()
+    # The AI SDK 7.0.173 puts the model where an agent has no name.
+    return None if name == span.attributes.get(_REQUEST_MODEL) else name
 
 
 def _read_loop(span: Span) -> GenAISpan:

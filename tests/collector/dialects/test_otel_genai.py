@@ -359,6 +359,14 @@ def test_a_filter_of_semantic_kernel_may_have_answered_in_place_of_a_function() 
     assert [(doubt.name, doubt.calls) for doubt in run.trajectory.doubts] == [("uncertain_execution", (1,))]
 
 
+def test_an_agent_of_vercels_sdk_7_without_a_name_is_not_named_after_its_model() -> None:
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.request.model": "gpt-4o"}
+    (run,) = runs_of(span("invoke_agent gpt-4o", 1, attributes=attributes))
+    assert run.agent is None
+    (run,) = runs_of(span("invoke_agent gpt-4o", 1, attributes={"gen_ai.operation.name": "invoke_agent"}))
+    assert run.agent == "gpt-4o"
+
+
 def test_each_call_of_vercels_sdk_7_that_ran_leaves_a_span() -> None:
     """What the application's client is to do, and what waits for an approval, leaves none."""
     reason = {"gen_ai.response.finish_reasons": ["tool-calls"]}
