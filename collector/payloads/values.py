@@ -67,6 +67,8 @@ _decoder_of_long_numbers = JSONDecoder(parse_constant=str, parse_float=_float_of
 
 Arguments = Mapping[str, Any] | None
 
+_SPAN_ID: Final = re.compile(r"[0-9a-fA-F]{16}")
+
 
 def name_of(value: object) -> str | None:
     """Returns a name or an id, cut to MAX_NAME; None if ``value`` is no string or empty."""
@@ -76,6 +78,11 @@ def name_of(value: object) -> str | None:
 def is_true(flag: object) -> bool:
     """Whether a flag is set; formats without other values than text, as Zipkin's, write it out."""
     return flag is True or flag == "true"
+
+
+def span_id_of(value: object) -> bytes:
+    """Returns the id of a span that ``value`` writes in hexadecimal; empty if it does not."""
+    return bytes.fromhex(value) if type(value) is str and _SPAN_ID.fullmatch(value) else b""
 
 
 def known_name_of(value: object) -> str | None:

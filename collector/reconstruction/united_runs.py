@@ -86,7 +86,9 @@ def _with_continued(found: list[RunSpans]) -> list[RunSpans]:
         if outer is None or inner.anchor is None or outer.anchor is None:
             continue
         waiting: RunSpans | None = outer
-        if inner.started_by is not None:
+        if inner.started_by is None:
+            waiting = _last_waiting(parts.get(id(outer)), inner.anchor) or outer
+        else:
             if not (started or waits(inner.anchor)):
                 continue
             if id(outer) not in calls_of:
@@ -95,8 +97,10 @@ def _with_continued(found: list[RunSpans]) -> list[RunSpans]:
             waiting = started.pop(call, None)
             if waits(inner.anchor):
                 started[call] = inner
+        if waiting is None or waiting.anchor is None:
+            continue
         # Two runs inside one part are of two calls, though their ids may be the same.
-        if waiting is None or waiting.anchor is None or waiting.parent is outer:
+        if inner.started_by is not None and waiting.parent is outer:
             continue
         of_run = parts.get(id(waiting), [waiting])
         # One part goes on with each: what more are inside are runs of their own, and the parts are compared once.
@@ -115,6 +119,16 @@ def _with_continued(found: list[RunSpans]) -> list[RunSpans]:
             kept_as[id(part)] = kept
             kept.started_by = part.started_by or kept.started_by  # the call that waited is left out
     return _relinked(found, kept_as) if kept_as else found
+
+
+def _last_waiting(of_run: Sequence[RunSpans] | None, resumed: GenAISpan) -> RunSpans | None:
+    """Returns the last part of a run, if it waits for what another goes on with: all parts of a durable agent of Mastra's name
+    the first as that in which they are.
+    """
+    if of_run is None or resumed.tracing.extent != "resumed":
+        return None
+    anchor = of_run[-1].anchor
+    return of_run[-1] if anchor is not None and waits(anchor) else None
 
 
 def _continues(waiting: GenAISpan, resumed: GenAISpan) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, doubts, read_tool, run_of, runs_of, span, span_of_kind
+from tests.builders import called, doubts, read_tool, run_of, runs_of, span, span_id, span_of_kind
 
 CALL = {"toolCallId": "c1", "toolName": "get", "args": {"city": "Oslo"}}
 STEP = json.dumps({"text": "", "toolCalls": [CALL, {"toolCallId": "c2", "toolName": "gone", "args": {}}]})
@@ -503,6 +503,41 @@ def test_a_run_that_waits_twice_and_goes_on_inside_is_one_run() -> None:
         [("get", "c1"), ("pay", "c2"), ("pay", "c3")], [],
     )  # fmt: skip
     assert len(run.trajectory.calls) == 3
+
+
+def durable(number: int, at: float, output: str, began: int = 0) -> Span:
+    resumed = (
+        {"mastra.metadata.resumed": True, "mastra.metadata.resumedFromSpanId": span_id(began).hex()} if began else {}
+    )
+    attributes = {"gen_ai.agent.name": "a", "mastra.agent_run.output": output, **resumed}
+    return mastra("agent_run", "invoke_agent a", number, at=at, lasting=50, attributes=attributes)
+
+
+def test_a_durable_agent_goes_on_beside_what_waited() -> None:
+    """1.71: all parts are roots. What was approved is inside the step of the part that waited, which had ended."""
+    waits = '{"status":"suspended","reason":"approval","toolName":"pay","toolCallId":"c%d"}'
+    first = durable(1, 0, waits % 1), asked_in_chunk("pay", "c1", 2, 1, 5)
+    second = durable(4, 60, waits % 2, began=1), asked_in_chunk("pay", "c2", 5, 4, 80)
+    done = {"mastra.model_step.output": '{"text":"Done","toolCalls":[]}'}
+    last = durable(7, 120, '{"text":"Done"}', began=1), mastra("model_step", "agent_step a", 8, 7, 140, attributes=done)
+    pay, again = ran("pay", "c1", 3, 1, 65), ran("pay", "c2", 6, 4, 125)
+    run = run_of(*first, pay, *second, again, *last)
+    assert ([call.id for call in run.trajectory.calls if call.executed], doubts(run)) == (["c1", "c2"], [])
+    waiting = run_of(*first, pay, *second)
+    assert doubts(waiting) == ["other_traces"]
+    assert "other_traces" in doubts(run_of(*last))
+
+
+def test_a_run_that_was_asked_nothing_goes_on_with_what_a_task_in_the_background_found() -> None:
+    """1.71: `streamUntilIdle`."""
+    step = mastra("model_step", "agent_step a", 2, 1, attributes={"mastra.model_step.output": '{"toolCalls":[]}'})
+
+    def doubts_if_asked(given: str) -> list[str]:
+        return doubts(
+            run_of(mastra("agent_run", "invoke_agent a", 1, attributes={"mastra.agent_run.input": given}), step)
+        )
+
+    assert (doubts_if_asked("[]"), doubts_if_asked("go")) == (["other_traces"], [])
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from collector.payloads.values import (
     parse_json,
     parse_once,
     parse_repr,
+    span_id_of,
 )
 from tests.builders import agent_span, run_of, tool_span
 from tests.strategies import hostile_text
@@ -161,6 +162,20 @@ def test_parse_any_leaves_plain_text_alone() -> None:
 @pytest.mark.parametrize("value", [None, "", 7, ["x"], b"x", {}])
 def test_only_text_is_a_name(value: object) -> None:
     assert name_of(value) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("00f067aa0ba902B7", bytes.fromhex("00f067aa0ba902b7")),
+        ("00f067aa 0ba902b7", b""),
+        ("x" * 16, b""),
+        ("", b""),
+        (7, b""),
+    ],
+)
+def test_an_id_of_a_span(value: object, expected: bytes) -> None:
+    assert span_id_of(value) == expected
 
 
 def test_a_name_is_bounded() -> None:
