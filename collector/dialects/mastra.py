@@ -22,7 +22,7 @@ from collector.payloads.messages import may_contain_tool_calls
 from collector.payloads.refusals import Refusal, find_refusal, is_refusal
 from collector.payloads.tool_results import ToolResult, is_mcp_failure, tool_result
 from collector.payloads.user_input import goes_on_with_answer
-from collector.payloads.values import first_name, first_value, is_true, name_of, parse_any, span_id_of
+from collector.payloads.values import find_text, first_name, first_value, name_of, parse_any, span_id_of
 
 NAME: Final = "mastra"
 
@@ -79,9 +79,10 @@ _PROMPT: Final = "prompt"
 _SUSPENDED: Final = '{"status":"suspended"'
 _DECLINED: Final = '{"approved":false'
 """Begins the input of an agent that goes on when a human denied a call."""
-_RESUMED: Final = "mastra.metadata.resumed"
+_METADATA: Final = "metadata"  # of all keys, by the exporter for Arize
 _RESUMED_FROM: Final = "mastra.metadata.resumedFromSpanId"
 """Where an agent goes on: the id of the span of what waited, which is around it, but for that of a durable agent, a root."""
+_RESUMED_FROM_IN_METADATA: Final = re.compile(r'"resumedFromSpanId":"([0-9a-f]+)"')
 _NOTHING_ASKED: Final = "[]"
 """Input of an agent that goes on with what a task in the background found, after the run that began the task."""
 _AGENT_OUTPUTS: Final = ("mastra.agent_run.output", _LANGFUSE_OUTPUT, _LAMINAR_OUTPUT)
@@ -191,10 +192,10 @@ def _read_agent(span: Span) -> GenAISpan:
     conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     given = first_value(span.attributes, _AGENT_INPUTS)
     genai_span = context_span_of(span, Role.AGENT, NAME, given, conversation_id)
-    is_resumed = goes_on_with_answer(given) or is_true(get(_RESUMED)) or given == _NOTHING_ASKED
+    began = get(_RESUMED_FROM) or find_text(_RESUMED_FROM_IN_METADATA, get(_METADATA))
+    is_resumed = goes_on_with_answer(given) or began is not None or given == _NOTHING_ASKED
     genai_span.note(traced_calls="all", extent="resumed" if is_resumed else "")
-    if is_resumed and not span.parent_span_id:
-        genai_span.parent_span_id = span_id_of(get(_RESUMED_FROM))
+    genai_span.parent_span_id = span.parent_span_id or span_id_of(began)
     answer = parse_any(given) if type(given) is str and given.startswith(_DECLINED) else None
     if isinstance(answer, Mapping):
         genai_span.tool_results = (ToolResult(name_of(answer.get("toolCallId")), True, Refusal()),)
@@ -252,7 +253,7 @@ DIALECT: Final[Dialect] = Dialect(
     whole_scopes=(_LAMINAR,),
     attributes=frozenset({
         *_AGENT_INPUTS, *_AGENT_OUTPUTS, _RESPONSE_ID, *_ARGUMENTS, *_RESULTS, _AGENT_ID, _STEP_OUTPUT, _CHUNK_OUTPUT,
-        *_CONVERSATION_IDS, _RESUMED, _RESUMED_FROM, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
+        *_CONVERSATION_IDS, _RESUMED_FROM, _METADATA, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
         semconv.ERROR_TYPE, _OPERATION,
         _OLD_INPUT, _OLD_RESULT, *(_OLD_TOOL + key for key in ("toolName", "toolCallId", "args", "result")),
     }),

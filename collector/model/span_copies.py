@@ -9,9 +9,7 @@ from collector.model.genai_span import GenAISpan
 from collector.model.span import Resource
 
 _FILLABLE: Final = tuple(
-    f.name
-    for f in fields(GenAISpan)
-    if f.name not in ("span_id", "parent_span_id", "start_ns", "end_ns", "role", "dialect", "tracing")
+    f.name for f in fields(GenAISpan) if f.name not in ("span_id", "start_ns", "end_ns", "role", "dialect", "tracing")
 )
 
 

@@ -60,6 +60,7 @@ _KEPT_CONTEXT: Final = '{"init_state": {"is_running": true,'
 _BRACKETED: Final = re.compile(r"^(?:agent_run|invocation) \[(.+)\]$")
 _NODE: Final = '"langgraph_node":'
 _EVENT: Final = "target"
+_TYPE_OF_MASTRA: Final = "mastra.span.type"
 _EVENT_PATH: Final = "metadata.path"
 _EVENT_OF_BEEAI: Final = re.compile(
     r"^(?:agent|tool)\..+\.(?:init|start|update|partial_update|success|finish|error|retry|final_answer)$"
@@ -97,7 +98,8 @@ def read_span(span: Span) -> GenAISpan | None:
     if kind == "TOOL" or is_named_like_agent:
         return tool_call.read_tool(span)
     if kind == "LLM":
-        return IGNORED if attributes.get(semconv.OPERATION_NAME) == _STEP else model_request.read_model(span)
+        is_part = attributes.get(semconv.OPERATION_NAME) == _STEP or attributes.get(_TYPE_OF_MASTRA) == "model_chunk"
+        return IGNORED if is_part else model_request.read_model(span)
     if kind == "AGENT":
         return _read_agent(span)
     if kind == "CHAIN":
@@ -204,7 +206,8 @@ DIALECT: Final[Dialect] = Dialect(
     read_span=read_span,
     markers=(semconv.OPENINFERENCE_KIND.encode(),),
     attributes=frozenset({
-        *tool_call.ATTRIBUTES, _AGENT_NAME, semconv.INPUT_VALUE, semconv.OUTPUT_VALUE, METADATA, _CREW, _CREW_TASKS, _ROLE,
+        *tool_call.ATTRIBUTES, _TYPE_OF_MASTRA, _AGENT_NAME, semconv.INPUT_VALUE, semconv.OUTPUT_VALUE, METADATA, _CREW,
+        _CREW_TASKS, _ROLE,
         _EVENT, _EVENT_PATH, semconv.AGENT_NAME, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.SESSION_ID,
         semconv.ERROR_TYPE,
     }),

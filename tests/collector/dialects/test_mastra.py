@@ -528,6 +528,33 @@ def test_a_durable_agent_goes_on_beside_what_waited() -> None:
     assert "other_traces" in doubts(run_of(*last))
 
 
+def test_the_exporter_for_arize_keeps_what_an_agent_goes_on_with_among_the_metadata() -> None:
+    told = {"mastra.agent_run.output": '{"text":"Done"}', "openinference.span.kind": "AGENT", "agent.name": "a"}
+    metadata = json.dumps({"resumed": True, "resumedFromSpanId": span_id(1).hex()}, separators=(",", ":"))
+    waits = {**told, "mastra.agent_run.output": '{"status":"suspended","reason":"approval","toolCallId":"c1"}'}
+    run = run_of(
+        mastra("agent_run", "invoke_agent a", 1, lasting=50, attributes=waits),
+        asked_in_chunk("pay", "c1", 2, 1, 5),
+        ran("pay", "c1", 3, 1, 65),
+        mastra("agent_run", "invoke_agent a", 4, at=60, lasting=50, attributes={**told, "metadata": metadata}),
+        mastra("model_step", "model_step a", 5, 4, 90, attributes={"mastra.model_step.output": '{"toolCalls":[]}'}),
+    )
+    assert ([call.id for call in run.trajectory.calls if call.executed], doubts(run)) == (["c1"], [])
+
+
+def test_a_chunk_that_the_exporter_for_arize_calls_a_request_is_none() -> None:
+    """1.71: the last chunk is written when the calls of the step have been made; a client's call has not."""
+    asked = '{"text":"","toolCalls":[{"toolCallId":"c1","toolName":"pick","args":{}}]}'
+    llm = {"openinference.span.kind": "LLM"}
+    run = run_of(
+        mastra("agent_run", "invoke_agent a", 1, lasting=90, attributes={"openinference.span.kind": "AGENT"}),
+        mastra("model_step", "model_step a", 2, 1, 5, 60, attributes={"mastra.model_step.output": asked}),
+        mastra("client_tool_call", "client_tool_call pick", 3, 1, 20, attributes={"gen_ai.tool.call.id": "c1"}),
+        mastra("model_chunk", "model_chunk a", 4, 2, 50, 1, attributes=llm),
+    )
+    assert doubts(run) == ["other_traces", "uncertain_execution"]
+
+
 def test_a_run_that_was_asked_nothing_goes_on_with_what_a_task_in_the_background_found() -> None:
     """1.71: `streamUntilIdle`."""
     step = mastra("model_step", "agent_step a", 2, 1, attributes={"mastra.model_step.output": '{"toolCalls":[]}'})
