@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from collector.model import semconv
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import tool_call_parts
+from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start, clock_of
 from collector.reconstruction.duplicate_calls import call_ids, is_alike_but_for_time, likeness
 from collector.reconstruction.frameworks import LITELLM
@@ -49,13 +51,16 @@ def _run_likeness(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAIS
     (run, anchor), (other_run, other_anchor) = one, other
     if anchor.name != other_anchor.name and None not in (anchor.name, other_anchor.name):
         return None
-    if anchor.instrumentation == other_anchor.instrumentation or not _are_simultaneous(one, other):
+    if anchor.instrumentation == other_anchor.instrumentation:
         return None
     if _is_inside(other_run, run):
         # An agent that a tool started, or that is further inside, is a run of its own.
         if other_run.started_by is not None or other_run.parent is not run:
             return None
-    elif _are_of_two_processes(anchor, other_anchor):
+        # Some end before what they started: OpenLLMetry's for LlamaIndex with the first step of the agent.
+        if not _are_simultaneous(one, other) and not _share_a_call(run, other_run):
+            return None
+    elif not _are_simultaneous(one, other) or _are_of_two_processes(anchor, other_anchor):
         return None
     if run.executions and other_run.executions:
         # Agents of one name may run side by side: they are one run only if they share a call.
@@ -63,6 +68,12 @@ def _run_likeness(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAIS
         if not any(likeness(a, b) is not None or is_alike_but_for_time(a, b) for a, b in first):
             return None
     return (distance(anchor, other_anchor),)
+
+
+def _share_a_call(run: RunSpans, other: RunSpans) -> bool:
+    """Whether two instrumentations recorded one call, one of them as done by ``run``, and one by ``other``."""
+    calls, others = run.executions[:MAX_COMPARED], other.executions[:MAX_COMPARED]
+    return any(likeness(one, two) is not None for one in calls for two in others)
 
 
 def _are_of_two_processes(one: GenAISpan, other: GenAISpan) -> bool:
@@ -112,7 +123,22 @@ def without_repeated_models(models: Sequence[GenAISpan]) -> list[GenAISpan]:
     for one, other in best_pairs(speaking, _model_likeness, lambda model: model):
         if one.span_id not in dropped and other.span_id not in dropped and _called(one) and _called(other):
             dropped.add(other.span_id)
+    left = [model for model in speaking if model.span_id not in dropped]
+    dropped |= {other.span_id for one, other in pairwise(left) if _is_streamed(one, other)}
     return [model for model in models if model.span_id not in dropped]
+
+
+def _is_streamed(one: GenAISpan, other: GenAISpan) -> bool:
+    """Whether the next request is the same, whose record the other library ended when the stream began (OpenInference's of
+    LlamaIndex).
+    """
+    if one.instrumentation == other.instrumentation or one.parent_span_id != other.parent_span_id:
+        return False
+    calls, others = (
+        [(part.id, part.name, parse_arguments(part.arguments)) for part in tool_call_parts(each.output)]
+        for each in (one, other)
+    )
+    return bool(calls) and calls == others and all(call_id for call_id, _, _ in calls)
 
 
 def _called(model: GenAISpan) -> list[str]:

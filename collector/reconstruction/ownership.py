@@ -146,11 +146,17 @@ def _is_within(span: GenAISpan, agent: GenAISpan | None) -> bool:
 
 
 def give_to_inner(outer: RunSpans) -> Iterator[list[GenAISpan]]:
-    """Merge what a library for MCP alone recorded as calls of ``outer`` into the calls of agents inside it that overlap: it
-    knows the process that calls, and not for which agent (Claude's SDK). Yields the calls of these agents.
+    """Merge what a library recorded as calls of ``outer`` into the calls of agents inside it that overlap. Yields these.
+
+    A library for MCP alone knows the process that calls, and not for which agent (Claude's SDK). One beside another may
+    see no agent inside ``outer`` (OpenLLMetry's for LlamaIndex).
     """
     alone, inner = RunSpans(None, b""), list(outer.children)
-    alone.executions = [call for call in outer.executions if all(map(is_mcp, call))]
+    own = None if outer.anchor is None else outer.anchor.instrumentation
+    is_recorded_twice = any(span.instrumentation != own for span in outer.wrappers)
+    alone.executions = [
+        call for call in outer.executions if all(map(is_mcp, call)) or (is_recorded_twice and _by_one(call))
+    ]
     if not alone.executions:
         return
     for run in inner:  # grows meanwhile: children of children are inside, too
@@ -159,6 +165,11 @@ def give_to_inner(outer: RunSpans) -> Iterator[list[GenAISpan]]:
     outer.executions = [call for call in outer.executions if call]
     for run in inner:
         yield from run.executions
+
+
+def _by_one(call: Sequence[GenAISpan]) -> bool:
+    """Whether one instrumentation alone recorded the call."""
+    return len({span.instrumentation for span in call}) == 1
 
 
 def take_streamed(agentless: RunSpans, runs: Iterable[RunSpans]) -> None:
