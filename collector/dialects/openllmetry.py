@@ -58,6 +58,7 @@ _CLASS_NAMES: Final = frozenset({"DynamicStructuredTool", "DynamicTool", "Struct
 _AGENT_CLASS: Final = re.compile(r"Agent\.workflow$")  # LlamaIndex: the class, not the agent's name
 _OPENAI_AGENTS: Final = "opentelemetry.instrumentation.openai_agents"
 # They never end the span of a tool that raises, so it is never exported.
+_AGNO: Final = "opentelemetry.instrumentation.agno"  # leaves what an agent does that streams beside its span
 _LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.instrumentation.llamaindex"})
 _LANGCHAIN: Final = "opentelemetry.instrumentation.langchain"
 _STRUCTURED, _USER_OF_JS = '"content":"Returning structured response: ', '"HumanMessage"'
@@ -235,6 +236,8 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
         genai_span.name = name_of(get(semconv.AGENT_NAME)) or name or name_of(span.name.removesuffix(".agent"))
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT)) or (name if get(_KIND) == "workflow" else None)
     note_graph(genai_span, span, name_of(get(_INTEGRATION)), get(_OUTPUT))
+    if role is Role.AGENT and span.scope.name == _AGNO:
+        genai_span.note(extent="around")
     return genai_span
 
 

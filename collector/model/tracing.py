@@ -45,6 +45,7 @@ AGENT  apart    the run goes on in other traces; of OTHER likewise, of the runs 
        resumed  the run waited for a human in an earlier trace, and goes on
        fresh    the run answers no question that an earlier one asked: what its models were told of since the user's is its own
        beside   what it does while it streams is beside it: it ends when the stream begins
+       around   likewise, and it ends with the stream
        unsaid   nothing says whether its run waits: it does if it ends well, and no span shows a call that was asked for last;
                 of OTHER likewise
 OTHER  alone    it begins its trace, and nothing but one request to a model is inside

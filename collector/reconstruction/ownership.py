@@ -17,7 +17,7 @@ from collector.reconstruction.drafts import RunSpans, latest_start
 from collector.reconstruction.duplicate_calls import absorb_calls
 from collector.reconstruction.duplicate_runs import absorb_models
 from collector.reconstruction.known_calls import CallIds, Owners
-from collector.reconstruction.pairs import SeenBy
+from collector.reconstruction.pairs import MAX_COMPARED, SeenBy
 from collector.reconstruction.tool_names import is_mcp, is_same_tool
 
 MAX_OWNERS_COMPARED: Final = 100_000
@@ -172,14 +172,14 @@ def _by_one(call: Sequence[GenAISpan]) -> bool:
     return len({span.instrumentation for span in call}) == 1
 
 
-def take_streamed(agentless: RunSpans, runs: Iterable[RunSpans]) -> None:
-    """Take from ``agentless`` what agents did that stream, and end when that begins: it is beside them.
+def take_streamed(agentless: RunSpans, runs: Sequence[RunSpans]) -> None:
+    """Take from ``agentless`` what agents did that stream: it is beside them, when they have ended or while they last.
 
     Nothing tells whose it is where several of them have one parent.
     """
     idle: dict[bytes, list[RunSpans]] = {}
     for run in runs:
-        if run.anchor is not None and run.is_idle and run.anchor.tracing.extent == "beside":
+        if run.anchor is not None and run.is_idle and run.anchor.tracing.extent in ("beside", "around"):
             idle.setdefault(run.anchor.parent_span_id, []).append(run)
     if not idle:
         return
@@ -189,13 +189,32 @@ def take_streamed(agentless: RunSpans, runs: Iterable[RunSpans]) -> None:
     models, agentless.models = agentless.models, []
     for model in models:
         (_streaming(model, idle) or agentless).models.append(model)
+    _link_started(runs, [run for members in idle.values() for run in members])
+
+
+def _link_started(runs: Iterable[RunSpans], streaming: Iterable[RunSpans]) -> None:
+    """Put each of the runs that stream inside the one whose call started it, which is known only now."""
+    owners = {call[0].span_id: run for run in runs for call in run.executions}
+    for run in streaming:
+        outer = owners.get(run.started_by) if run.parent is None and run.started_by is not None else None
+        if outer is not None and outer is not run:
+            run.parent = outer
+            outer.children.append(run)
 
 
 def _streaming(span: GenAISpan, idle: Mapping[bytes, Sequence[RunSpans]]) -> RunSpans | None:
     """Returns the agent that streamed beside the span, and began before it."""
     beside = idle.get(span.parent_span_id, ())
-    anchor = beside[0].anchor if len(beside) == 1 else None
-    return beside[0] if anchor is not None and anchor.start_ns <= span.start_ns else None
+    if len(beside) > MAX_COMPARED:
+        return None
+    fitting = [run for run in beside if run.anchor is not None and _may_last(run.anchor, span)]
+    anchor = fitting[0].anchor if len(fitting) == 1 else None
+    return fitting[0] if anchor is not None and anchor.start_ns <= span.start_ns else None
+
+
+def _may_last(agent: GenAISpan, span: GenAISpan) -> bool:
+    """Whether what the agent streams may last as long as the span does."""
+    return agent.tracing.extent != "around" or _is_within(span, agent)
 
 
 def reclaim(agentless: RunSpans, runs: Sequence[RunSpans], *, lacks_spans: bool) -> None:

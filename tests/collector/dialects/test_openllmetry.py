@@ -20,7 +20,9 @@ from tests.builders import (
     run_of,
     runs_of,
     span,
+    span_id,
     span_of_kind,
+    tool_span,
 )
 
 TASK = {"traceloop.span.kind": "task"}
@@ -118,6 +120,25 @@ def test_a_call_that_agno_refused_for_its_arguments_did_not_run() -> None:
     refused = tl("tool", "book_hotel.tool", 2, 1, status=1, attributes=attributes)
     run = run_of(tl("agent", "travel.agent", 1, status=1), refused)
     assert (called(run), doubts(run)) == (["(book_hotel)"], [])
+
+
+def of_agno(kind: str, name: str, number: int, parent: int, at: float, lasting: float) -> Span:
+    attributes = {"gen_ai.agent.name" if kind == "agent" else "gen_ai.tool.name": name, "traceloop.entity.input": "{}"}
+    scope = "opentelemetry.instrumentation.agno"
+    return tl(kind, f"{name}.{kind}", number, parent, at, lasting, attributes=attributes, status=1, scope=scope)
+
+
+def test_what_agno_does_while_it_streams_is_beside_its_agent() -> None:
+    """OpenLLMetry 0.62: the span of an agent that streams is never the current one, so nothing is inside."""
+    runs = runs_of(
+        span("POST /chat", 1, lasting=300),
+        of_agno("agent", "travel", 2, 1, 1, 100), of_agno("tool", "ask", 3, 1, 10, 60),
+        of_agno("agent", "policy", 4, 3, 11, 50), of_agno("tool", "look", 5, 3, 20, 10), of_agno("tool", "mail", 6, 1, 80, 10),
+        of_agno("agent", "billing", 7, 1, 150, 50), of_agno("tool", "pay", 8, 1, 160, 10), tool_span("log", {}, 9, 1, at=250),
+    )  # fmt: skip
+    found = {run.agent: (called(run), run.parent_span_id) for run in runs}
+    agents = {"travel": (["ask", "mail"], None), "policy": (["look"], span_id(2)), "billing": (["pay"], None)}
+    assert found == agents | {None: (["log"], None)}
 
 
 def test_llamaindex_names_the_tool_in_its_output() -> None:
