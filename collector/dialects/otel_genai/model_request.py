@@ -68,6 +68,8 @@ _LANGCHAIN_CALL: Final = '"type": "tool_call"'
 _OPENLIT_OPENAI: Final = "openlit.instrumentation.openai"
 """Of an answer of the Responses API that was not streamed it keeps the last call before the first message, or this alone;
 of what the model is told next it keeps no call and no result (1.45)."""
+_OPENLIT_OPENAI_JS: Final = "@openlit/instrumentation-openai"
+"""For JavaScript (1.15) it keeps of such an answer the text alone, streamed or not, and of the next input likewise."""
 _OPENAI_OPENLLMETRY: Final = "opentelemetry.instrumentation.openai.v1"
 """Of an answer of the Responses API it leaves out what it does not know (0.62): calls of MCP and requests to approve them,
 commands, patches. If there is nothing else, no message is left."""
@@ -218,6 +220,8 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
     """Whether a part of the answer was recorded, and perhaps not what it asked for."""
     if model.scope == _OPENLIT_OPENAI:
         return attributes.get(_API) == "responses" and attributes.get(_STREAMED) is False
+    if model.scope == _OPENLIT_OPENAI_JS:
+        return attributes.get(_API) == "responses" and _offers_tools(attributes)
     if model.scope == _LLAMA_INDEX:
         return not model.finish
     if model.scope == _OPENAI_OPENLLMETRY:
@@ -228,6 +232,11 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
         is_of_responses = str(attributes.get(semconv.RESPONSE_ID)).startswith(_OF_RESPONSES)
         return is_of_responses and type(output) is str and output.endswith(_EMPTY_TEXT)
     return model.scope == _GOOGLE and type(output) is str and _EMPTY.search(output) is not None
+
+
+def _offers_tools(attributes: Mapping[str, Any]) -> bool:
+    """Whether OpenLIT records that tools are offered: how they are defined, or without content their names."""
+    return bool(attributes.get(semconv.TOOL_DEFINITIONS) or attributes.get(semconv.TOOL_NAME))
 
 
 def _may_lack_hosted(model: GenAISpan, attributes: Mapping[str, Any]) -> bool:

@@ -184,6 +184,39 @@ def test_an_answer_of_the_responses_api_that_was_not_streamed_may_lack_calls(
     assert ("unrecorded_calls" in doubts(run_of(agent_span(), answering))) is not is_streamed
 
 
+@pytest.mark.parametrize(
+    ("answers", "tools", "has_spans", "is_open"),
+    [
+        (["", "done"], True, False, True),
+        (["let me see", "done"], True, False, True),
+        (["done"], True, False, True),
+        (["done"], False, False, False),
+        (["", "done"], True, True, False),
+    ],
+    ids=["calls alone", "a text and a call", "perhaps hosted", "no tools", "spans of calls"],
+)
+def test_in_javascript_an_answer_of_the_responses_api_is_its_text_alone(
+    answers: list[str], *, tools: bool, has_spans: bool, is_open: bool
+) -> None:
+    """1.15, streamed or not; the input that tells of the results is what the user said."""
+    told = [{"role": "user", "parts": [{"type": "text", "content": "go"}]}]
+    given: dict[str, Any] = {"gen_ai.operation.name": "chat", "openai.api.type": "responses"}
+    given |= {"gen_ai.input.messages": json.dumps(told), "gen_ai.response.finish_reasons": ["completed"]}
+    if tools:
+        given["gen_ai.tool.name"] = "pay, find"
+        given["gen_ai.tool.definitions"] = '[{"type":"function","name":"pay"},{"type":"function","name":"find"}]'
+    spans = [span("agent-loop", 1, lasting=100)]
+    for at, text in enumerate(answers):
+        parts = [{"type": "text", "content": text}] if text else []
+        said = json.dumps([{"role": "assistant", "parts": parts, "finish_reason": "completed"}])
+        attributes = given | {"gen_ai.output.messages": said}
+        spans.append(
+            span("chat", 2 + at, 1, 1 + at * 40, 5, attributes=attributes, scope="@openlit/instrumentation-openai")
+        )
+    run = run_of(*spans, *([tool_span("pay", {"sum": 5}, 9, 1, at=10, lasting=5)] if has_spans else []))
+    assert ("unrecorded_calls" in doubts(run)) is is_open
+
+
 @pytest.mark.parametrize("is_streamed", [True, False])
 @pytest.mark.parametrize("asks", [True, False])
 def test_before_1_37_an_answer_of_the_responses_api_that_was_not_streamed_may_lack_calls(
