@@ -244,7 +244,7 @@ def apply_told_in_order(calls: Sequence[DraftCall], models: Sequence[GenAISpan])
 
 
 def _was_accepted(call: DraftCall) -> bool:
-    """Whether its arguments fitted the tool, so that words that leave this open say nothing of it."""
+    """Whether its arguments fitted the tool, or its span shows that it began: words that leave this open say nothing of it."""
     return call.refusal is not None and call.refusal.is_ruled_out
 
 
@@ -255,8 +255,9 @@ def _apply_fit(call: DraftCall, fit: Fit) -> None:
         call.settle_refusal(fits=fit == "fits")
     elif not call.executed or call.doubt is not None:
         return
-    elif fit == "unknown":
-        call.doubt_execution("the model was offered no tool of that name")
+    elif fit == "unknown":  # some frameworks keep tools back, and run them all the same
+        if not _was_accepted(call):
+            call.doubt_execution("the model was offered no tool of that name")
     # What messages call a result may be a refusal in words that are not known.
     elif fit == "misfit" and (call.status == "error" or call.span_id is None):
         call.doubt_execution("its arguments do not fit the tool, so it may not have run")

@@ -95,6 +95,8 @@ FAIL_OR_WAIT: Final = (GOOGLE_ADK, ADK_OPENINFERENCE)
 """Google's ADK: what ended with an error, be it that of a tool, does not wait for a human."""
 VOLTAGENT: Final = "voltagent"
 """The dialect whose run may end with the denial of a call, the span of which is that of one that failed."""
+QWEN_CODE: Final = "qwen_code"
+"""The dialect whose models may call a tool through another one: the span has the name of the tool that ran."""
 AI_SDK_DIALECT: Final = "ai_sdk"
 """The dialect whose runs may begin with the answer of a human, which their spans hold, and leave no span of the call then."""
 LITELLM: Final = "litellm"

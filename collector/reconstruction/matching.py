@@ -23,6 +23,7 @@ from collector.reconstruction.drafts import (
     is_broken,
     latest_start,
 )
+from collector.reconstruction.frameworks import QWEN_CODE
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall
 from collector.reconstruction.tool_names import is_mcp, is_prefixed
 
@@ -146,7 +147,7 @@ def match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: R
             checkpoint()
             others = [one for one in left if one.execution is None and not _are_two(call, one)]
             span = spans.get(call.span_id or b"")
-            if span is not None and span.scope in AI_SDK:
+            if span is not None and (span.scope in AI_SDK or span.dialect == QWEN_CODE):
                 _unite_repaired(call, others)
                 continue
             fitting = _renamed(call, span, others)
@@ -239,7 +240,8 @@ def _was_made_outside(loop: GenAISpan, call: DraftCall) -> bool:
 
 def _unite_repaired(call: DraftCall, requested: Sequence[RequestedCall]) -> None:
     """Unite a call of Vercel's AI SDK with the request of its id: an application may repair the name of a tool
-    (``experimental_repairToolCall``), and the span has that of the tool that ran, as the model was offered it.
+    (``experimental_repairToolCall``), and the span has that of the tool that ran, as the model was offered it. So has that
+    of Qwen Code where the model named the tool, which was kept back, in the arguments of another.
     """
     asked = next((one for one in requested if call.id is not None and one.id == call.id), None)
     if asked is not None:

@@ -45,12 +45,14 @@ _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _NODE: Final = "metadata.langgraph_node"
 """The node in which a span began. langchain-azure-ai 1.2 (`enable_auto_tracing`) has every node of a graph as an agent."""
 _AGENT_FRAMEWORK: Final = "agent_framework"
+_QWEN_CODE: Final = "qwen-code"
+"""It answers what does not fit a tool in that tool's own words, and no span shows such a call."""
 _LANGCHAIN: Final = "opentelemetry.instrumentation.genai.langchain"
 _HOOKED: Final = (
     _LANGCHAIN, "semantic_kernel.utils.telemetry.agent_diagnostics.decorators",
-    _AGENT_FRAMEWORK,
+    _AGENT_FRAMEWORK, _QWEN_CODE,
 )  # fmt: skip
-"""Scopes of agents whose middleware or filters may answer in place of a tool, which leaves no span then."""
+"""Scopes of agents whose middleware, filters or checks may answer in place of a tool, which leaves no span then."""
 _AWAITED: Final = re.compile(
     r'"type": "function_approval_request", "function_call": \{"type": "function_call", "call_id": "([^"]{1,256})"'
 )
@@ -73,7 +75,8 @@ _ITERATIONS: Final = "tanstack.ai.iterations"
 lacks it."""
 _REQUEST_MODEL: Final = "gen_ai.request.model"
 _LOOP: Final = "tanstack_ai_chat"
-_TRACERS_OF_ALL_CALLS: Final = (tool_call.AI_SDK_7, tool_call.LIVEKIT, "gcp.vertex.agent")  # the last is Google ADK's
+_TRACERS_OF_ALL_CALLS: Final = (tool_call.AI_SDK_7, tool_call.LIVEKIT, "gcp.vertex.agent", _QWEN_CODE)
+"""The third is Google ADK's."""
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
 _DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
 _STEPS: Final = frozenset({

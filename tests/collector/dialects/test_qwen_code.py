@@ -102,6 +102,58 @@ def test_what_stopped_a_call_before_it_ran(failure: str, message: str, expected:
     assert (called(run), doubts(run)) == expected
 
 
+@pytest.mark.parametrize(
+    ("inside", "expected"), [([execution(4, 3, 20)], []), ([], ["uncertain_execution"])], ids=["began", "unknown"]
+)
+def test_a_tool_that_was_not_offered_ran_where_its_execution_shows_it(inside: list[Span], expected: list[str]) -> None:
+    """Tools of MCP servers are kept back until the model has searched for them."""
+    offered = {"gen_ai.tool.definitions": json.dumps([{"type": "function", "name": "tool_search", "parameters": {}}])}
+    parts = [{"type": "tool_call", "id": "call_3", "name": "pay", "arguments": {"n": 1}}]
+    asked = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts}])}
+    run = run_of(
+        agent(),
+        request(2, 0, "tool_calls", more=offered | asked),
+        call(3, 15, **{"gen_ai.tool.call.arguments": '{"n": 1}'}),
+        *inside,
+        request(7, 40, "stop", more=offered),
+    )
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
+def test_a_tool_that_is_called_through_another_is_one_call() -> None:
+    """A tool of an MCP server, whose name and arguments are those of `tool_call`; the span has the id of that call."""
+    given = {"name": "pay", "arguments": {"n": 1}}
+    parts = [{"type": "tool_call", "id": "call_3", "name": "tool_call", "arguments": given}]
+    told = [{"role": "assistant", "parts": parts}, result("call_3", "paid")]
+    run = run_of(
+        agent(),
+        request(2, 0, "tool_calls", more={"gen_ai.output.messages": json.dumps(told[:1])}),
+        call(3, 15, **{"gen_ai.tool.call.arguments": '{"n": 1}'}),
+        execution(4, 3, 20),
+        request(7, 40, "stop", more={"gen_ai.input.messages": json.dumps(told)}),
+    )
+    assert (called(run), steps(run), doubts(run)) == (["pay"], [0], [])
+    assert run.trajectory.calls[0].arguments == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("File path must be absolute, but was relative: 7.", (["read"], ["uncertain_execution"])),
+        ("params must NOT have additional properties", (["read"], ["uncertain_execution"])),
+    ],
+)
+def test_a_result_of_a_call_without_a_span_may_be_what_its_tool_says_of_the_arguments(told: str, expected: Any) -> None:
+    parts = [{"type": "tool_call", "id": "c1", "name": "read", "arguments": {"file_path": 7}}]
+    asked = {"role": "assistant", "parts": parts}
+    run = run_of(
+        agent(),
+        request(2, 0, "tool_calls", more={"gen_ai.output.messages": json.dumps([asked])}),
+        request(7, 40, "stop", more={"gen_ai.input.messages": json.dumps([asked, result("c1", told)])}),
+    )
+    assert (called(run), [one for one in doubts(run) if one != "unobserved_results"]) == expected
+
+
 def test_a_call_that_was_denied_without_a_span() -> None:
     """A rule forbids the tool: the model is told, and nothing else is recorded."""
     asked = [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"n": 1}}]}]
