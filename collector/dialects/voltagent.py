@@ -34,6 +34,7 @@ _MEMORY_OPERATION: Final = "memory.operation"
 _INPUT: Final = "input"
 _OUTPUT: Final = "output"
 _CONVERSATION: Final = "conversation.id"
+_FINISH: Final = "ai.response.finish_reason"
 _WAITS: Final = ('"state":"approval-requested"', '"state":"input-available"')
 """In a message that the run's memory is given when a call waits for a human, or for the application's client to make it, which
 ends the run (2.10)."""
@@ -100,6 +101,7 @@ def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_CONVERSATION)))
     genai_span.name = first_name(span.attributes, _AGENT_NAMES)
+    genai_span.finish = "tool_calls" if get(_FINISH) == "tool-calls" else ""
     genai_span.note(traced_calls="all", extent="resumed" if goes_on_with_answer(genai_span.user_input) else "")
     if genai_span.status == "error":
         genai_span.refusal = _denial(span) or genai_span.refusal
@@ -123,7 +125,7 @@ DIALECT: Final[Dialect] = Dialect(
     markers=(b"entity.type",),
     attributes=frozenset({
         _TYPE, _ENTITY, *_AGENT_NAMES, _TOOL_NAME, _CALL_ID, _MEMORY_OPERATION, _INPUT, _OUTPUT, _CONVERSATION,
-        semconv.ERROR_TYPE,
+        _FINISH, semconv.ERROR_TYPE,
         semconv.EXCEPTION_STACK_TRACE,
     }),
     output_attributes=(_OUTPUT,),

@@ -127,7 +127,8 @@ class GenAISpan:
     has_output: bool
     """MODEL: its output was captured."""
     finish: Literal["", "tool_calls", "other"]
-    """MODEL: whether its finish reason says that it requested tool calls; "" if none was recorded."""
+    """MODEL: whether its finish reason says that it requested tool calls; "" if none was recorded.
+    AGENT: the same of its last answer, if its span tells it and the spans of its models do not."""
     user_input: Any
     """The input that may hold the user's text, as received."""
     attributes: Mapping[str, Any]

@@ -25,21 +25,23 @@ from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start, l
 from collector.reconstruction.duplicate_calls import UNSURE, without_steps
 from collector.reconstruction.earlier_calls import calls_of_this_run, waited
 from collector.reconstruction.executions import doubt_unparsed, merged_execution, refuse_with_run
-from collector.reconstruction.frameworks import OPENAI_AGENTS, WITHOUT_REQUESTS
+from collector.reconstruction.frameworks import GOOGLE_ADK, OPENAI_AGENTS, WITHOUT_REQUESTS
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.lost_requests import may_lack_requests, was_answered_later
 from collector.reconstruction.matching import PLACEHOLDERS, assign_responses, match
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
     RequestedCall,
+    asked_at_once,
     in_causal_order,
     requested_calls,
-    were_asked_at_once,
+    was_told,
 )
 from collector.reconstruction.resumed_runs import (
     goes_on_elsewhere,
     goes_on_here,
     is_part_without_requests,
+    precedes,
     was_told_of_earlier,
 )
 from collector.reconstruction.unrecorded_calls import (
@@ -112,6 +114,7 @@ def _with_requests(
     calls += calls_without_span(run, models, requested, history)
     checkpoint()
     _doubt_pending(calls, run, models, known, requested)
+    _doubt_answered(calls, run, models[0])
     run.has_unrecorded_calls |= any(
         one.model.tracing.extent == "turns" and history.status(one) is None
         for one in requested
@@ -123,11 +126,24 @@ def _with_requests(
     _note_unasked_results(run, calls, models, history)
     doubt_asked_inside(run, calls, requested)
     doubt_unasked(run, calls, requested)
-    run.turns_are_ordered = run.turns_are_ordered and not were_asked_at_once(requested, run.asked_inside)
+    at_once = asked_at_once(requested, run.asked_inside)
+    if at_once is not None:
+        run.turns_are_ordered = False
+        _forget_times(calls, *at_once)
     if any(model.is_transcript for model in models):
         run.has_unrecorded_calls |= history.is_partly_unread or has_unseen_coworker(run, calls)
         run.has_unrecorded_calls |= is_transcript_of_part(run)
     return calls, requested
+
+
+def _forget_times(calls: Iterable[DraftCall], later: GenAISpan, earlier: Sequence[RequestedCall]) -> None:
+    """Forget when calls began that no span shows, since two requests ran at once: that is known by the turns alone. The span
+    of a stream may end late; then the later request was told of the calls of the earlier.
+    """
+    if not was_told(later, earlier):
+        for call in calls:
+            if call.span_id is None and not call.end_ns:
+                call.start_ns = 0
 
 
 def _match_used(
@@ -330,6 +346,15 @@ def _doubt_pending(
             call.executed = False  # it is begun anew when there is an answer
             if not is_made_later:
                 call.doubt_execution("it waited for an answer, and the model went on")
+
+
+def _doubt_answered(calls: Iterable[DraftCall], run: RunSpans, first: GenAISpan) -> None:
+    """Doubt the calls with which a run of Google's ADK goes on if no result was captured: a human answered, perhaps "no"."""
+    if run.anchor is not None and run.anchor.scope == GOOGLE_ADK:
+        silent = {one[0].span_id for one in run.executions if one[-1].is_pending and precedes(one[0], first)}
+        for call in calls if silent else ():
+            if call.span_id in silent and call.executed:
+                call.doubt_execution("a human answered it, and nothing tells how")
 
 
 def _doubt_without_results(calls: Iterable[DraftCall], run: RunSpans, known: KnownCalls) -> None:

@@ -117,7 +117,7 @@ def _are_below(spans: Sequence[GenAISpan], agent: GenAISpan) -> bool:
             or span.dialect != agent.dialect
         ):
             return False
-    return not (agent.remote_parent or agent.is_pending)
+    return not (agent.remote_parent or agent.is_pending or agent.finish)
 
 
 def _are_plain(tools: Sequence[GenAISpan]) -> bool:

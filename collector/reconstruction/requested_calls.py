@@ -281,10 +281,12 @@ def in_causal_order(models: Sequence[GenAISpan]) -> tuple[list[GenAISpan], bool]
     return ordered, len(set(known.values())) == len(models)
 
 
-def were_asked_at_once(requested: Iterable[RequestedCall], inside: Collection[bytes]) -> bool:
-    """Whether two requests to models that asked for calls ran at once, as those of a graph's parallel branches do: neither
-    was told what came of the other's calls. Of two clocks, which may be wrong, a request that was told tells otherwise.
-    ``inside`` are the ids of requests that tools made.
+def asked_at_once(
+    requested: Iterable[RequestedCall], inside: Collection[bytes]
+) -> tuple[GenAISpan, Sequence[RequestedCall]] | None:
+    """Returns the later of two requests to models that asked for calls and ran at once, as those of a graph's parallel
+    branches do, with the calls of the other; None if there are none. Of two clocks, which may be wrong, a request that was
+    told of these calls tells otherwise. ``inside`` are the ids of requests that tools made.
     """
     asked: dict[bytes, list[RequestedCall]] = {}
     for call in requested:
@@ -298,15 +300,15 @@ def were_asked_at_once(requested: Iterable[RequestedCall], inside: Collection[by
             and model.instrumentation == latest.instrumentation
             and latest.span_id != model.parent_span_id
             and not (model.is_transcript or latest.is_transcript)
-            and (clock_of(model.resource) == clock_of(latest.resource) or not _was_told(model, asked[latest.span_id]))
+            and (clock_of(model.resource) == clock_of(latest.resource) or not was_told(model, asked[latest.span_id]))
         ):
-            return True
+            return model, asked[latest.span_id]
         if latest is None or model.end_ns > latest.end_ns:
             latest = model
-    return False
+    return None
 
 
-def _was_told(model: GenAISpan, calls: Iterable[RequestedCall]) -> bool:
+def was_told(model: GenAISpan, calls: Iterable[RequestedCall]) -> bool:
     """Whether the input of a request holds one of these calls, by its id, so that it was made after that."""
     ids = {call.id for call in calls} - {None}
     return bool(ids) and model.history is not None and any(call.id in ids for call in calls_in_history(model.history))

@@ -94,7 +94,9 @@ def is_part_without_requests(run: RunSpans, known: KnownCalls) -> bool:
         and not known.has_waiting_before(anchor)
     )
     is_waiting = anchor.tracing.outcome in WAITS and not goes_on_here(run, known)
-    return is_resumed or is_waiting or _has_agents_elsewhere(run, anchor)
+    # Its last answer asked for calls, and beside those that ran one may wait for the application's client.
+    may_wait = anchor.finish == "tool_calls" and run.parent is None and not known.has_later_run(anchor)
+    return is_resumed or is_waiting or may_wait or _has_agents_elsewhere(run, anchor)
 
 
 def _has_agents_elsewhere(run: RunSpans, anchor: GenAISpan) -> bool:
@@ -189,13 +191,13 @@ def _begins_with_call(run: RunSpans, anchor: GenAISpan) -> bool:
     if any((model.history is not None and not is_cut(model.history)) or _was_only_asked(model) for model in run.models):
         return False
     first = min(run.models, key=by_start)
-    return any(anchor.start_ns <= spans[0].start_ns and _precedes(spans[0], first) for spans in run.executions)
+    return any(anchor.start_ns <= spans[0].start_ns and precedes(spans[0], first) for spans in run.executions)
 
 
 def _begins_with_asked_call(run: RunSpans) -> bool:
     """Whether a call that a model asked for precedes all requests of the run."""
     first = min(run.models, key=by_start)
-    return any(spans[0].call_id is not None and _precedes(spans[0], first) for spans in run.executions)
+    return any(spans[0].call_id is not None and precedes(spans[0], first) for spans in run.executions)
 
 
 def _goes_on_with_answers(run: RunSpans, anchor: GenAISpan) -> bool:
@@ -205,7 +207,7 @@ def _goes_on_with_answers(run: RunSpans, anchor: GenAISpan) -> bool:
     return ends_with_answers(anchor.user_input)
 
 
-def _precedes(call: GenAISpan, model: GenAISpan) -> bool:
+def precedes(call: GenAISpan, model: GenAISpan) -> bool:
     """Whether a call began before a request, or by a clock of whole milliseconds with it, and before that had an answer."""
     return call.start_ns < model.start_ns or (
         call.start_ns == model.start_ns and latest_start(call.start_ns) < model.end_ns

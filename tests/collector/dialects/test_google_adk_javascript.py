@@ -73,6 +73,13 @@ def test_a_run_that_begins_with_what_a_human_answered_began_in_another_trace(
     assert (called(run), doubts(run)) == ([expected], ["other_traces"])
 
 
+@pytest.mark.parametrize("at", [4, 10], ids=["before", "in the same millisecond"])
+def test_without_content_nothing_tells_what_a_human_answered(at: float) -> None:
+    """A call that was approved and one that was denied leave the same spans."""
+    run = run_of(*agent(), call(3, 2, at, "pay"), request(4, 10, 40))
+    assert {"other_traces", "uncertain_execution"} <= set(doubts(run))
+
+
 def test_a_run_whose_requests_are_around_all_calls_is_whole() -> None:
     first = request(3, 5, 20, GO, answer=asked("pay", sum=5))
     second = request(5, 26, 20, GO, asked("pay", sum=5), told("pay", {"paid": 5}), answer=DONE)

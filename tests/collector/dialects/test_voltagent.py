@@ -202,6 +202,35 @@ def test_a_run_whose_memory_tells_of_a_call_that_waits_goes_on_in_another_trace(
     assert (called(run), doubts(run)) == ([] if waits else ["pay"], ["other_traces"] if waits else [])
 
 
+@pytest.mark.parametrize(
+    ("finish", "memory", "expected"),
+    [
+        ("tool-calls", [], ["other_traces"]),
+        ("tool-calls", [remembered(3, {**PAY, "state": "output-available", "output": "paid"})], []),
+        ("stop", [], []),
+    ],
+    ids=["nothing tells", "all asked for was made", "answered"],
+)
+def test_without_a_memory_a_run_that_ends_with_calls_may_have_left_one_to_the_client(
+    finish: str, memory: list[Span], expected: list[str]
+) -> None:
+    agent = volt("Travel", 1, 0, input="pay order 7", **{"ai.response.finish_reason": finish})
+    run = run_of(agent, volt("tool.execution:pay", 2, 1, **TOOL), *memory)
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
+def test_an_agent_that_works_for_another_leaves_no_call_to_the_client() -> None:
+    inner = {"subagent.name": "Clerk", "agent.parent.name": "Travel"}
+    task = {"span.type": "tool", "tool.name": "delegate_task", "tool.call.id": "d1", "input": "{}"}
+    runs = runs_of(
+        volt("Travel", 1, 0, input="pay order 7", **{"ai.response.finish_reason": "stop"}),
+        volt("tool.execution:delegate_task", 2, 1, **task),
+        volt("subagent:Clerk", 3, 2, **inner, **{"ai.response.finish_reason": "tool-calls"}),
+        volt("tool.execution:pay", 4, 3, **TOOL, **inner),
+    )
+    assert [doubts(run) for run in runs] == [[], []]
+
+
 APPROVED = {"role": "tool", "content": [{"type": "tool-approval-response", "approvalId": "a1", "approved": True}]}
 FROM_CLIENT = {"type": "tool-client", "toolCallId": "c0", "state": "output-available", "input": {}, "output": "from it"}
 

@@ -700,6 +700,27 @@ def test_requests_of_two_processes_that_ran_at_once_order_nothing_unless_one_was
     assert (called(run), doubts(run)) == (expected, [])
 
 
+@pytest.mark.parametrize(
+    ("at", "knows_first", "expected"),
+    [(2, False, ["uncertain_order"]), (30, False, []), (2, True, [])],
+    ids=["two conversations at once", "one after the other", "a stream whose span ends late"],
+)
+def test_what_two_conversations_at_once_asked_for_is_in_no_order_unless_spans_of_the_calls_show_it(
+    at: int, *, knows_first: bool, expected: list[str]
+) -> None:
+    """Clients of models, asked under one span for several users: nothing but the answers tells of the calls."""
+    paid, packed = [asked(("c1", "pay", {})), result("c1", "paid")], [asked(("c2", "pack", {})), result("c2", "packed")]
+    known = paid if knows_first else []
+    run = run_of(
+        span("job", 1, lasting=100),
+        model_span([("c1", "pay", {})], 3, at=1, lasting=10, input_messages=[user("go")]),
+        model_span([("c2", "pack", {})], 4, at=at, lasting=7, input_messages=[user("go"), *known]),
+        model_span((), 5, at=60, lasting=7, input_messages=[user("go"), *paid]),
+        model_span((), 6, at=61, lasting=7, input_messages=[user("go"), *known, *packed]),
+    )
+    assert (sorted(called(run)), doubts(run)) == (["pack", "pay"], expected)
+
+
 def test_the_cost_of_calls_that_wait_for_a_human_is_linear() -> None:
     def work(count: int) -> int:
         asked = [model_span([(None, "pay", {"at": at})], 10 + at, at=at, lasting=0.5) for at in range(count)]
