@@ -49,6 +49,7 @@ class DifferenceRow(NamedTuple):
     """An expected call beside the call made instead, or a constraint or limit that is broken.
 
     ``name`` is the tool or constraint it is about, ``expected`` that as the rule has it, "" for a call that is not expected.
+    ``why_free`` says why a call is not scored.
     """
 
     outcome: Outcome | Literal["missing", "broken"]
@@ -56,6 +57,7 @@ class DifferenceRow(NamedTuple):
     expected: str = ""
     call: ToolCall | None = None
     mismatches: Sequence[Mismatch] = ()
+    why_free: str = ""
 
     @property
     def differs(self) -> bool:
@@ -71,10 +73,10 @@ class DifferenceRow(NamedTuple):
             yield f"{kind} {shorten(self.name, _MAX_CELL)}"
 
     def note(self, *, values: bool) -> str:
-        """Returns the outcome as a note beside the row, with the arguments that differ."""
+        """Returns the outcome as a note beside the row, with the arguments that differ, or why the call is not scored."""
         kind = self.outcome.replace("_", " ")
         shown = [f"{shorten(self.name)}.{one.sentence(values=values)}" for one in self.mismatches[:_MAX_ARGUMENTS]]
-        return f"{kind}; {'; '.join(shown)}" if shown else kind
+        return "; ".join([kind, *shown, *([self.why_free] if self.why_free else ())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,8 @@ def compare(
     calls: Sequence[ToolCall],
     broken: Iterable[str],
     find_mismatches: Callable[[int, Mapping[str, Any]], Sequence[Mismatch]],
+    *,
+    has_pattern: bool,
 ) -> Difference:
     """Returns the difference that a diagnosis found.
 
@@ -151,13 +155,15 @@ def compare(
     partners = zip(diagnosis.expected, diagnosis.partners, strict=True)
     expected = {call: tool for tool, call in partners if call is not None}
     expected |= {call: diagnosis.expected[gap] for gap, call in diagnosis.substitutes.items()}
-    missing = _missing_before(tools, diagnosis)
+    missing, counted = _missing_before(tools, diagnosis), set(diagnosis.counted)
     rows: list[DifferenceRow] = []
     for index, (call, outcome) in enumerate(zip(calls, diagnosis.outcomes, strict=True)):
         if missing:
             rows += missing.get(index, ())
         tool = expected.get(index)
-        if tool is None:
+        if outcome == "unscored":
+            rows.append(DifferenceRow(outcome, call.name, "", call, (), _why_free(call, index in counted, has_pattern)))
+        elif tool is None:
             rows.append(DifferenceRow(outcome, call.name, "", call))
         # Arguments are tested again only here: a diagnosis keeps which tools fit, not what failed.
         elif outcome == "wrong_arguments" and call.arguments is not None:
@@ -167,6 +173,14 @@ def compare(
     rows += missing.get(len(calls), ())
     rows += [DifferenceRow("broken", text, shorten(text, _MAX_CELL)) for text in broken]
     return Difference(rows)
+
+
+def _why_free(call: ToolCall, is_counted: bool, has_pattern: bool) -> str:
+    if not call.executed:
+        return "not executed"
+    if not is_counted:
+        return "failed and was retried"
+    return "allowed as an extra" if has_pattern else ""  # without one, no call is extra
 
 
 def _missing_before(tools: Sequence[tuple[str, str]], diagnosis: Diagnosis) -> Mapping[int, list[DifferenceRow]]:

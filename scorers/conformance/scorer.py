@@ -196,7 +196,8 @@ class TrajectoryScorer:
             return find(arguments, work)
 
         tools = self._pattern.tools if self._pattern else ()
-        return compare(self._shown_tools, diagnosis, trajectory.calls, broken, find_mismatches)
+        has_pattern = self._pattern is not None
+        return compare(self._shown_tools, diagnosis, trajectory.calls, broken, find_mismatches, has_pattern=has_pattern)
 
     def forbidden(self, trajectory: Trajectory, work: Work) -> Sequence[int]:
         """Returns the calls that ran and that the rule forbids, by index. Raises WorkLimitError."""

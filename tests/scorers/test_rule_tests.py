@@ -90,7 +90,7 @@ def test_expected_and_actual_calls_are_shown_side_by_side() -> None:
         "  ~ refund_card                                refund_card                 out of order",
         '  ~ lookup_order(order_id={"regex": "^ord_"})  lookup_order(order_id="7")  ' + WRONG,
         "  = check_inventory                            check_inventory",
-        "                                               log_it                      unscored",
+        "                                               log_it                      unscored; allowed as an extra",
         "  +                                            search                      extra",
         "  !                                            delete_order(id=7)          forbidden",
         "  - check_policy                                                           missing",

@@ -58,16 +58,29 @@ def test_a_missing_call_stands_where_it_was_due_and_a_broken_limit_last() -> Non
     assert difference(*CALLED).lines(values=True) == [
         "    expected                       called",
         '  ~ lookup(id={"regex": "^ord_"})  lookup(id="7")  wrong arguments; lookup.id: "7" does not match ^ord_',
-        "                                   log_1           unscored",
+        "                                   log_1           unscored; allowed as an extra",
         "  - check                                          missing",
         "  = a                              a",
         "  = b                              b",
         "  !                                delete_order    forbidden",
         "  +                                more            extra",
-        "                                   log_2           unscored",
+        "                                   log_2           unscored; allowed as an extra",
         "  - send                                           missing",
         "  ! max_calls 6                                    broken",
     ]
+
+
+def test_a_call_that_is_not_scored_says_why() -> None:
+    calls = (
+        ToolCall("lookup", step=0, status="error"), call("lookup", 1), ToolCall("check", step=2, executed=False),
+        call("log_1", 3),
+    )  # fmt: skip
+    expect = {"sequence": ["lookup"], "allow_extra": ["log_*"], "retries": "collapse"}
+    assert [row.get("note") for row in difference(*calls, expect=expect).data(values=False)] == [
+        "unscored; failed and was retried", None, "unscored; not executed", "unscored; allowed as an extra",
+    ]  # fmt: skip
+    # Without a pattern no call is extra, and one that is not forbidden may still break a constraint.
+    assert [row.note(values=False) for row in difference(call("a", 0), expect={"forbid": ["b"]}).rows] == ["unscored"]
 
 
 def test_no_value_is_shown_unless_asked_for() -> None:
