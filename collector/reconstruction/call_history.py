@@ -10,7 +10,7 @@ from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.tool_results import ResultStatus, ToolResult
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import DraftCall, by_start
-from collector.reconstruction.requested_calls import MIN_ID, RequestedCall
+from collector.reconstruction.requested_calls import MAX_CANDIDATES, MIN_ID, RequestedCall
 from collector.reconstruction.told_calls import requests_told
 
 
@@ -40,6 +40,7 @@ class CallHistory:
         self._places: dict[int, _Place] = {}
         self._unanswered: set[int] = set()
         self._told: set[int] = set()
+        self._told_by: dict[bytes, frozenset[int]] = {}
         self._transcribed: set[int] = set()
         self._used_answers: set[bytes] = set()
         self._unused: frozenset[bytes] | None = None
@@ -164,6 +165,7 @@ class CallHistory:
             places = [_ANYWHERE] * len(history)
         recorded = [one is not None and one.is_recorded for one in matched]
         answered = {call.turn for call, is_recorded in zip(history, recorded, strict=True) if is_recorded}
+        told = [id(one) for one in matched if one is not None]
         for at, call in enumerate(history):
             if matched[at] is None and call.status is not None:
                 arguments, text = parse_arguments(call.arguments)
@@ -171,6 +173,8 @@ class CallHistory:
                 found.made_before = self._made_before(model, places[at], is_beside=call.turn in answered)
                 self._places[id(found)] = places[at]
                 self._requests.append(found)
+                told.append(id(found))
+        self._told_by[model.span_id] = frozenset(told)
 
     def _made_before(self, model: GenAISpan, place: _Place, *, is_beside: bool) -> GenAISpan | None:
         """Returns the first request that was made after a call of this place, of which ``model`` was told, beside one that an
@@ -222,10 +226,13 @@ class CallHistory:
     ) -> list[_Place]:
         """Returns the place of each call's turn: before the request whose input holds it, or that of the next such call.
 
-        It is unknown if the run requested other calls meanwhile, in another conversation.
+        It is unknown if the run requested other calls meanwhile, in another conversation, or if it was told of some after the
+        latest request that may have asked for this one: an agent without a span, inside the call.
         """
         same = {id(request) for request in matched}
-        foreign = [self._index[one.model.span_id] for one in before if one.is_recorded and id(one) not in same]
+        latest = self._latest_that_may_ask(model, same)
+        indexes = [(one, self._index[one.model.span_id]) for one in before if id(one) not in same]
+        foreign = [index for one, index in indexes if one.is_recorded or index > latest]
         places: list[_Place] = []
         previous = -1
         known = [self._index[one.model.span_id] if one is not None and one.is_recorded else None for one in matched]
@@ -236,11 +243,22 @@ class CallHistory:
             is_unsure = any(previous < index < following for index in foreign)
             turn = 0 if is_of_one_answer else call.turn
             places.append(_ANYWHERE if is_unsure or call.turn < 0 else (following, 0, turn))
-            if (index := known[at]) is not None:
-                previous = index
+            if (same_call := matched[at]) is not None:
+                previous = self._index[same_call.model.span_id]
         return places
 
+    def _latest_that_may_ask(self, model: GenAISpan, told: set[int]) -> int:
+        """Returns the index of the latest request before ``model`` whose conversation may be the same: none that was told of
+        a call which ``model``, told of those of these ids, was not. Some of the newest are looked at.
+        """
+        before = self._index[model.span_id] - 1
+        for at in range(before, max(-1, before - MAX_CANDIDATES), -1):
+            if self._told_by.get(self._models[at].span_id, _NONE) <= told:
+                return at
+        return before - MAX_CANDIDATES
 
+
+_NONE: Final[frozenset[int]] = frozenset()
 _Place = tuple[int, int, int]
 """Sort key of a turn: index of a request to the model; 0 for turns just before it, 1 for its own; number."""
 _ANYWHERE: Final[_Place] = (-1, 0, 0)

@@ -733,3 +733,23 @@ def test_the_cost_of_calls_that_wait_for_a_human_is_linear() -> None:
         return operations.calls(lambda: run_of(agent_span(lasting=1e6), *asked, *waiting))
 
     assert work(600) < 2.3 * work(300)
+
+
+@pytest.mark.parametrize(("is_inside", "expected"), [(True, ["uncertain_order"]), (False, [])])
+def test_what_an_agent_without_a_span_was_told_is_in_no_order_with_the_call_around_it(
+    is_inside: bool, expected: list[str]
+) -> None:
+    """OpenLLMetry for JavaScript (0.27) leaves out what answers of the Responses API ask for: inputs alone tell of calls."""
+    text = '[{"role": "assistant", "parts": [{"type": "text", "content": ""}]}]'
+    silent = {"gen_ai.output.messages": text, "gen_ai.response.finish_reasons": ["stop"]}
+    found = [asked(("call_7Hq0Zk3A", "find", {})), result("call_7Hq0Zk3A", "2 rules")]
+    given = [asked(("call_8Jk1Yv4C", "ask_policy", {})), result("call_8Jk1Yv4C", "refund")]
+    requests = [[], [], found, given] if is_inside else [[], found, [], given]
+    run = run_of(
+        span("job", 1, lasting=100),
+        *[
+            model_span((), 3 + at, at=10 * at, lasting=7, input_messages=[user("go"), *told], attributes=silent)
+            for at, told in enumerate(requests)
+        ],
+    )
+    assert (sorted(called(run)), doubts(run)) == (["ask_policy", "find"], expected)
