@@ -43,7 +43,9 @@ def read_span(span: Span) -> GenAISpan | None:
     if span.parent_span_id:
         return IGNORED
     conversation_id = name_of(span.attributes.get(_SESSION))
-    return context_span_of(span, Role.OTHER, NAME, span.attributes.get(_INPUT), conversation_id)
+    genai_span = context_span_of(span, Role.OTHER, NAME, span.attributes.get(_INPUT), conversation_id)
+    set_raised(genai_span, span)
+    return genai_span
 
 
 DIALECT: Final[Dialect] = Dialect(

@@ -300,9 +300,12 @@ def _tells_of_none(output: object) -> bool:
 
 
 def _is_cut_off(model: GenAISpan, models: Iterable[GenAISpan]) -> bool:
-    """Whether the answer of a request was not recorded, and those before it were: a stream that was not read to its end.
+    """Whether the answer of a request was not recorded, and those before it were: a stream that was not read to its end. Or
+    of all of them a part was, which tells of no call.
 
     The program may have read a request for a tool from it, and failed with that (magentic under Logfire).
     """
     is_silent = not model.has_output and not model.finish and model.status != "error"
-    return is_silent and any(one.has_output and one.scope == model.scope for one in models)
+    return is_silent and (
+        model.tracing.extent == "some" or any(one.has_output and one.scope == model.scope for one in models)
+    )
