@@ -46,6 +46,8 @@ _AGENT_TOOLS: Final = "gen_ai.tool.definitions"
 _NOTHING: Final = {"input": None}
 """Of a tool without parameters, or of one whose input is not recorded."""
 _TOLD: Final = "output"
+_RUN: Final = "langsmith.trace.name"
+_TRACEABLE: Final = "langsmith.traceable"
 _CONVERSATION_IDS: Final = tuple(_METADATA + name for name in ("thread_id", "session_id", "conversation_id"))
 
 
@@ -146,7 +148,20 @@ def _read_model(span: Span) -> GenAISpan:
     genai_span.agent = name_of(span.attributes.get(_LANGCHAIN_AGENT))
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     note_node(genai_span, name_of(span.attributes.get(_NODE)), name_of(span.attributes.get(_INTEGRATION)))
+    if _is_written_over(span):
+        genai_span.agent = genai_span.agent or (None if span.parent_span_id else name_of(span.name))
+        # It holds what any of the requests inside was told, with what the application added to its messages later.
+        genai_span.history = genai_span.tool_results = None
+        genai_span.note(extent="turns")
     return genai_span
+
+
+def _is_written_over(span: Span) -> bool:
+    """Whether a request that was streamed wrote itself on the span of the function around it, and ended that: such requests
+    have no spans of their own (0.12 for JavaScript), and of those inside one function all but the first are lost.
+    """
+    get = span.attributes.get
+    return get(_TRACEABLE) == "true" and get(_RUN) != span.name and _RUN in span.attributes
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
@@ -164,7 +179,8 @@ DIALECT: Final[Dialect] = Dialect(
     keys=(_KIND,),
     read_span=read_span,
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, _NODE, _INTEGRATION, _AGENT_TOOLS, _CALLED_BY, _TRIGGERED, *_CONVERSATION_IDS,
+        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, _NODE, _INTEGRATION, _AGENT_TOOLS, _CALLED_BY, _TRIGGERED, _RUN, _TRACEABLE,
+        *_CONVERSATION_IDS,
         *semconv.TOOL_NAMES, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),

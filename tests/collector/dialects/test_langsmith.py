@@ -267,3 +267,47 @@ def test_a_guardrail_of_openais_sdk_is_no_call() -> None:
         ls("tool", "pay", 3, 1, 10, 5, attributes=call, status=1),
     )
     assert called(run) == ["pay"]
+
+
+@pytest.mark.parametrize(("traced", "expected"), [(True, []), (False, ["unrecorded_calls"])])
+def test_a_request_that_was_streamed_is_on_the_span_of_the_function_around_it(
+    traced: bool, expected: list[str]
+) -> None:
+    """LangSmith 0.12 for JavaScript: those of the requests after the first are lost, and its messages are those of the end."""
+    call, later = (
+        {"id": f"call_sqclum{n}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for n, name in ((33, "look"), (34, "book"))
+    )
+    given: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
+    for one in (call, later):
+        given += [
+            {"role": "assistant", "tool_calls": [one]},
+            {"role": "tool", "tool_call_id": one["id"], "content": "ok"},
+        ]
+    answer = {"finish_reason": "tool_calls", "message": {"role": "assistant", "content": "", "tool_calls": [call]}}
+    written = {
+        "langsmith.traceable": "true",
+        "langsmith.trace.name": "ChatOpenAI",
+        "gen_ai.prompt": json.dumps({"messages": given}),
+        "gen_ai.response.finish_reasons": "tool_calls",
+        "gen_ai.completion": json.dumps({"object": "chat.completion.chunk", "choices": [answer]}),
+    }
+    tools = [
+        ls(
+            "tool",
+            name,
+            2 + at,
+            1,
+            10 + at * 20,
+            5,
+            status=1,
+            attributes={"gen_ai.tool.name": name, "gen_ai.completion": "1"},
+        )
+        for at, name in enumerate(("look", "book"))
+    ]
+    run = run_of(ls("llm", "travel", 1, lasting=8, attributes=written, status=1), *(tools if traced else []))
+    assert (run.agent, called(run), [one for one in doubts(run) if one == "unrecorded_calls"]) == (
+        "travel",
+        ["look", "book"] if traced else ["look"],
+        expected,
+    )
