@@ -96,6 +96,10 @@ _OPENAI_JS: Final = "@traceloop/instrumentation-openai"
 alone: that is empty where it asks for calls."""
 _OF_RESPONSES: Final = "resp_"
 _EMPTY_TEXT: Final = '"parts":[{"type":"text","content":""}]}]'
+_LANGTRACE: Final = "@langtrase/typescript-sdk"
+"""Of an answer that begins with a text it has that alone (6.3), and of Anthropic's and of streams no calls at all: one without
+a text asked for some."""
+_SAYS_NOTHING: Final = re.compile(r'\[\{"role": ?"assistant"(?:, ?"content": ?(?:""|null))?\}\]')
 _LOGFIRE_OPENAI, _LOGFIRE_ANTHROPIC = "logfire.openai", "logfire.anthropic"
 """Of an answer of OpenAI's the conventions' messages lack what the provider ran (5.4). With those of before (`version=1`) an
 answer of Anthropic's that was streamed is its text alone."""
@@ -231,6 +235,8 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
     if model.scope == _OPENAI_JS:
         is_of_responses = str(attributes.get(semconv.RESPONSE_ID)).startswith(_OF_RESPONSES)
         return is_of_responses and type(output) is str and output.endswith(_EMPTY_TEXT)
+    if model.scope == _LANGTRACE:
+        return type(output) is str and _SAYS_NOTHING.fullmatch(output) is not None
     return model.scope == _GOOGLE and type(output) is str and _EMPTY.search(output) is not None
 
 

@@ -1287,3 +1287,19 @@ def test_what_openai_ran_tells_what_came_of_it(parts: list[Any], offered: str, e
     scope = "opentelemetry.instrumentation.genai.openai"
     run = run_of(span("POST /chat", 1), model_span((), 2, 1, lasting=5, scope=scope, attributes=told))
     assert ([(one.name, one.status) for one in run.trajectory.calls], doubts(run)) == expected
+
+
+@pytest.mark.parametrize(("said", "is_open"), [({}, True), ({"content": ""}, True), ({"content": "Hi."}, False)])
+def test_an_answer_without_a_text_asked_for_calls_that_langtrace_leaves_out(
+    said: dict[str, str], *, is_open: bool
+) -> None:
+    """Langtrace for TypeScript (6.3), of Anthropic's client and of streams: no reason for which an answer ended either."""
+    answer = json.dumps([{"role": "assistant", **said}])
+    events = [
+        ("gen_ai.content.prompt", {"gen_ai.prompt": '[{"role":"user","content":"go"}]'}),
+        ("gen_ai.content.completion", {"gen_ai.completion": answer}),
+    ]
+    attributes = {"gen_ai.operation.name": "chat"}
+    scope = "@langtrase/typescript-sdk"
+    run = run_of(span("anthropic.messages.create", 1, attributes=attributes, events=events, scope=scope, status=1))
+    assert ("unrecorded_calls" in doubts(run)) is is_open
