@@ -96,6 +96,8 @@ _OPENAI_JS: Final = "@traceloop/instrumentation-openai"
 alone: that is empty where it asks for calls."""
 _OF_RESPONSES: Final = "resp_"
 _EMPTY_TEXT: Final = '"parts":[{"type":"text","content":""}]}]'
+_LANGCHAIN_JS: Final = "@traceloop/instrumentation-langchain"
+"""Each of its spans is a trace of its own unless a span is around all of a run (0.27): a request without content, too."""
 _LANGTRACE: Final = "@langtrase/typescript-sdk"
 """Of an answer that begins with a text it has that alone (6.3), and of Anthropic's and of streams no calls at all: one without
 a text asked for some."""
@@ -156,6 +158,8 @@ def read_model(span: Span) -> GenAISpan:
         _note_lost_calls(genai_span)
     elif _may_lack_hosted(genai_span, attributes):
         genai_span.note(extent="hosted")
+    elif span.scope.name == _LANGCHAIN_JS and not (span.parent_span_id or genai_span.has_output):
+        genai_span.note(extent="step")
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))

@@ -1303,3 +1303,22 @@ def test_an_answer_without_a_text_asked_for_calls_that_langtrace_leaves_out(
     scope = "@langtrase/typescript-sdk"
     run = run_of(span("anthropic.messages.create", 1, attributes=attributes, events=events, scope=scope, status=1))
     assert ("unrecorded_calls" in doubts(run)) is is_open
+
+
+@pytest.mark.parametrize(
+    ("parent", "output", "expected"),
+    [
+        (0, None, ["other_traces"]),
+        (1, None, []),
+        (0, '[{"role":"assistant","parts":[{"type":"text","content":"Done."}]}]', []),
+    ],
+)
+def test_a_request_of_langchains_for_javascript_without_content_is_a_part_of_a_run_unless_a_span_is_around_it(
+    parent: int, output: str | None, expected: list[str]
+) -> None:
+    """OpenLLMetry 0.27: of an agent's last request nothing else tells that it had called tools."""
+    attributes: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": ["stop"]}
+    attributes |= {"gen_ai.output.messages": output} if output else {}
+    scope = "@traceloop/instrumentation-langchain"
+    request = span("chat gpt", 2, parent, 1, 5, attributes=attributes, scope=scope)
+    assert doubts(run_of(*([span("POST /chat", 1)] if parent else []), request)) == expected
