@@ -40,8 +40,8 @@ def _without_made_before(
     given = calls_in_history(anchor.user_input) if anchor is not None and anchor.user_input else []
     earlier = [one for one in found if one.model is first and one.execution is None]
     opening = min(run.models, key=by_start)
-    is_resumed = anchor is not None and is_given_answer(run)
-    is_resumed = is_resumed or (anchor is not None and begins_with_answers(anchor, run.models))
+    is_answer = anchor is not None and is_given_answer(run)
+    is_resumed = is_answer or (anchor is not None and begins_with_answers(anchor, run.models))
     is_resumed = is_resumed or any(spans[0].start_ns < opening.start_ns for spans in run.executions)
     # LiteLLM: of the two records of a request, the outer one leaves out calls of earlier turns.
     outer = opening if opening.span_id == first.parent_span_id else first
@@ -53,8 +53,9 @@ def _without_made_before(
         if is_asked_before and _has_all_answers(run):
             is_resumed = True
         else:
+            begun = _first_turn(recorded) if is_answer and may_precede else -1
             told = {call.id for call in given if call.status is not None} - {None}
-            earlier = [one for one in earlier if one.id in told]
+            earlier = [one for one in earlier if one.id in told or begun is None or one.turn < begun]
     if not earlier:
         run.is_continued |= began_elsewhere(found, run, known)
         return found
@@ -92,9 +93,13 @@ def _may_precede(told: Collection[RequestedCall], run: RunSpans, recorded: Itera
     """Whether a call without a span was told before those that recorded answers asked for, and two spans would have been lost
     if it was the run's own: those of two requests, or of one and of a call, where others have theirs.
     """
-    begun = min([one.turn for one in recorded if one.turn >= 0], default=None)
+    begun = _first_turn(recorded)
     turns = {one.turn for one in told}
     return (begun is None or min(turns, default=begun) < begun) and (bool(run.executions) or len(turns) > 1)
+
+
+def _first_turn(requests: Iterable[RequestedCall]) -> int | None:
+    return min([one.turn for one in requests if one.turn >= 0], default=None)
 
 
 def _tells_of_none(anchor: GenAISpan | None, given: Sequence[HistoryCall]) -> bool:

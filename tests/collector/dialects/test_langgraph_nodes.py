@@ -267,6 +267,26 @@ def test_a_graph_for_js_tells_whether_it_waits_or_goes_on(given: str, said: str,
     assert ([name for name in doubts(run) if name == "other_traces"], called(run)) == (expected, ["pay"])
 
 
+def test_a_graph_for_js_that_goes_on_is_told_of_calls_of_an_earlier_trace() -> None:
+    """Of the states of its steps, which repeat each other, a trace keeps the longest: that of the last, which has no answer."""
+    looked = {"name": "look", "args": {}, "id": "call_0", "type": "tool_call"}
+    asked = {"lc": 1, "id": ["AIMessage"], "kwargs": {"content": "", "type": "ai", "tool_calls": [looked]}}
+    first, second = (
+        {"lc": 1, "id": ["ToolMessage"], "kwargs": {"content": "done", "tool_call_id": call_id, "status": "success"}}
+        for call_id in ("call_0", "call_1")
+    )
+    state = state_of_js(asked, first, ASKING, second)
+    command = '{"lg_name":"Command","resume":{"decisions":[{"type":"approve"}]},"goto":[]}'
+    run = run_of(
+        span("POST /chat", 1, lasting=90),
+        step_of_js(2, 1, command, state, "CompiledStateGraph"),
+        step_of_js(3, 2, state_of_js(), json.dumps({"messages": [ASKING]})),
+        tool_span("pay", {"amount": 5}, 4, at=20, call_id="call_1"),
+        step_of_js(5, 40, state, "{}"),
+    )
+    assert (called(run), "other_traces" in doubts(run)) == (["pay"], True)
+
+
 def test_a_call_in_the_form_of_an_output_is_no_call_for_js() -> None:
     """The state tells a result for it, and what the agent ends with."""
     output = {"name": "extract-1", "args": {"a": 1}, "id": "call_2", "type": "tool_call"}
