@@ -59,6 +59,8 @@ _RUN_BY_OPENAI: Final = re.compile(
 those that the application may run: commands, patches."""
 _CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', NEXT_TOOL)
 """In outputs that hold calls in the framework's own form alone: Mastra 0.x, DSPy."""
+_BEEAI, _FINAL = "@arizeai/openinference-instrumentation-beeai", "final_answer"
+"""BeeAI for JavaScript (0.1), likewise. An agent gives its answer as the arguments of this: no tool that ran."""
 _CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")
 """NeMo Agent Toolkit, before the repr of an answer's calls. It loses later requests, so what came of them is not known."""
 _DSPY: Final = "openinference.instrumentation.dspy"
@@ -196,7 +198,15 @@ def _calls_elsewhere(span: Span, output: object) -> object:
         return agno.calls_in_output(output)
     if span.scope.name == _DSPY:
         return _calls_of_dspy(span.attributes.get(_TEXT), output)
-    return None
+    return _calls_of_beeai(output) if span.scope.name == _BEEAI else None
+
+
+def _calls_of_beeai(output: object) -> object:
+    """Returns the calls in the messages of an answer; None if there are none but that which ends the run."""
+    messages = parse_any(output)
+    contents = [one.get("content") for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    parts = [part for content in contents if isinstance(content, list) for part in content if isinstance(part, dict)]
+    return [part for part in parts if part.get("type") == "tool-call" and part.get("toolName") != _FINAL] or None
 
 
 def _calls_of_dspy(text: object, output: object) -> object:

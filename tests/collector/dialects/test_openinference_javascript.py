@@ -340,3 +340,36 @@ def test_a_tool_that_hands_the_conversation_over_has_the_id_of_the_last_result()
     command = json.dumps({"output": {"lg_name": "Command", "update": {"messages": told}, "goto": ["payer"]}})
     _, call_id, _, _ = read_tool(tool(LANGCHAIN, "transfer_to_payer", 3, 1, 5, "{}", command))
     assert call_id == "call_2"
+
+
+def beeai(kind: str, target: str, number: int, at: float, **attributes: str) -> Span:
+    """An event of BeeAI 0.1.13 as a span: those of tools name none, and of an answer only its text is flattened."""
+    told = {
+        "openinference.span.kind": kind,
+        "target": target,
+        "llm.output_messages.0.message.content": "",
+        **attributes,
+    }
+    scope = "@arizeai/openinference-instrumentation-beeai"
+    return span(f"{target}-{number}", number, 1, at, 0.1, attributes=told, scope=scope, status=1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "expected"),
+    [
+        ("send_email", 2, (["(send_email)"], ["uncertain_execution", "unobserved_results"])),
+        ("final_answer", 1, ([], [])),
+    ],
+)
+def test_beeai_for_javascript_has_what_an_answer_asks_for_in_its_own_form_alone(
+    asked: str, status: int, expected: tuple[list[str], list[str]]
+) -> None:
+    part = {"type": "tool-call", "toolCallId": "call_e7g0qq67", "toolName": asked, "args": {"to": "a"}}
+    said = json.dumps([{"meta": {}, "content": [part], "role": "assistant"}], separators=(",", ":"))
+    agent = {"openinference.span.kind": "AGENT", "source": "ToolCallingAgent", "input.value": "go"}
+    run = run_of(
+        span("beeai-framework-main", 1, lasting=400, attributes=agent, status=status),
+        beeai("LLM", "backend.openai.chat.success", 2, 5, **{"output.value": said}),
+        beeai("TOOL", "tool.dynamic.sendEmail.start", 3, 9),
+    )
+    assert (called(run), doubts(run)) == expected
