@@ -93,7 +93,7 @@ _LLAMA_INDEX: Final = "@traceloop/instrumentation-llamaindex"
 these, but that is read where OpenAI's last chunk has it: not with the usage of tokens behind it, nor of other providers."""
 _OPENAI_JS: Final = "@traceloop/instrumentation-openai"
 """Of the Responses API (0.27) it has the input, a list, as the JSON text of one message of the user, and of an answer the text
-alone: that is empty where it asks for calls."""
+alone: that is empty where it asks for calls. The reason for which it ended is the same then."""
 _OF_RESPONSES: Final = "resp_"
 _EMPTY_TEXT: Final = '"parts":[{"type":"text","content":""}]}]'
 _LANGCHAIN_JS: Final = "@traceloop/instrumentation-langchain"
@@ -142,8 +142,7 @@ def read_model(span: Span) -> GenAISpan:
         genai_span.note(extent="nested")
         if _RETURNED in str(attributes.get(semconv.FINISH_REASONS[0])):
             genai_span.finish = "tool_calls"
-    if span.scope.name in _OF_GOOGLE:
-        _read_google(genai_span, output, attributes)
+    _correct_finish(genai_span, output, attributes)
     if _asks_for_none(genai_span, output, attributes):
         genai_span.output, genai_span.finish = None, "other"
     if _may_hide_calls(genai_span, output, attributes):
@@ -165,6 +164,13 @@ def read_model(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     _note_answered(genai_span, attributes)
     return genai_span
+
+
+def _correct_finish(genai_span: GenAISpan, output: object, attributes: Mapping[str, Any]) -> None:
+    if genai_span.scope in _OF_GOOGLE:
+        _read_google(genai_span, output, attributes)
+    elif not genai_span.has_output and _is_of_responses(genai_span.scope, attributes):
+        genai_span.finish = ""
 
 
 def _read_google(genai_span: GenAISpan, output: object, attributes: Mapping[str, Any]) -> None:
@@ -237,11 +243,15 @@ def _may_lack_calls(model: GenAISpan, output: object, attributes: Mapping[str, A
     if model.scope == _OPENAI_OFFICIAL:
         return _has_listing_alone(output)
     if model.scope == _OPENAI_JS:
-        is_of_responses = str(attributes.get(semconv.RESPONSE_ID)).startswith(_OF_RESPONSES)
-        return is_of_responses and type(output) is str and output.endswith(_EMPTY_TEXT)
+        return _is_of_responses(model.scope, attributes) and type(output) is str and output.endswith(_EMPTY_TEXT)
     if model.scope == _LANGTRACE:
         return type(output) is str and _SAYS_NOTHING.fullmatch(output) is not None
     return model.scope == _GOOGLE and type(output) is str and _EMPTY.search(output) is not None
+
+
+def _is_of_responses(scope: str, attributes: Mapping[str, Any]) -> bool:
+    """Whether OpenLLMetry for JavaScript recorded an answer of the Responses API."""
+    return scope == _OPENAI_JS and str(attributes.get(semconv.RESPONSE_ID)).startswith(_OF_RESPONSES)
 
 
 def _offers_tools(attributes: Mapping[str, Any]) -> bool:

@@ -1322,3 +1322,19 @@ def test_a_request_of_langchains_for_javascript_without_content_is_a_part_of_a_r
     scope = "@traceloop/instrumentation-langchain"
     request = span("chat gpt", 2, parent, 1, 5, attributes=attributes, scope=scope)
     assert doubts(run_of(*([span("POST /chat", 1)] if parent else []), request)) == expected
+
+
+@pytest.mark.parametrize(("response", "is_open"), [("resp_18", True), ("chatcmpl-18", False)])
+def test_the_reason_for_which_an_answer_of_the_responses_api_ended_does_not_tell_whether_it_asks_for_calls(
+    response: str, *, is_open: bool
+) -> None:
+    """OpenLLMetry for JavaScript (0.27) without content: it is `stop` of each answer."""
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.response.id": response,
+        "gen_ai.response.finish_reasons": ["stop"],
+    }
+    scope = "@traceloop/instrumentation-openai"
+    requests = [span("chat gpt", at, 1, 10 * at, 5, attributes=attributes, scope=scope) for at in (2, 3)]
+    run = run_of(span("POST /chat", 1, lasting=90), *requests)
+    assert (called(run), bool(doubts(run))) == ([], is_open)
