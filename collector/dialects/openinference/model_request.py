@@ -82,6 +82,11 @@ _INVALID: Final = re.compile(r'"invalid_tool_calls": ?\[\{')
 _TO_INVALID: Final[tuple[str | int, ...]] = ("generations", 0, 0, "message", "kwargs", "invalid_tool_calls")
 _OF_GO: Final = ("openai.chat.completions.create", "anthropic.messages.create")
 """Names of the spans of OpenInference for Go, whose input is what the user said last: messages have attributes of their own."""
+_SENT_BACK: Final = re.compile(
+    r'"langgraph_node":\s*"model(?:_request)?",\s*"langgraph_triggers":\s*\["__pregel_push"\]'
+)
+"""Of a request of LangChain's agents that a hook after one before it sent back to the model, as for a human's "no" (1.5). If it
+is the first of a run, that one was in an earlier trace."""
 _STRANDS: Final = "strands"  # how the scopes of its own spans begin
 _ADK_SCOPE, _ADK_AGENT = "gcp.vertex.agent", "invoke_agent "
 """The span on which it writes all requests of a run of ADK 2.13, one over the other: the calls of several answers are mixed,
@@ -129,6 +134,8 @@ def read_model(span: Span) -> GenAISpan | None:
     is_hidden |= type(output) is str and _lacks_hosted(output)
     extent: Extent = "some" if is_lost else "hosted" if is_hidden else ""
     genai_span.note(outcome="hooked" if genai_span.scope.startswith(_STRANDS) else "", extent=extent)
+    if not extent and type(metadata) is str and _SENT_BACK.search(metadata, 0, MAX_TEXT) is not None:
+        genai_span.note(extent="resumed")
     if type(output) is str and _AUTOMATIC in output and len(output) <= MAX_TEXT:
         _read_loop(genai_span, span, output)
     elif span.scope.name == _GOOGLE and any(key.startswith(_OF_LOOP) for key in span.attributes):

@@ -373,3 +373,23 @@ def test_beeai_for_javascript_has_what_an_answer_asks_for_in_its_own_form_alone(
         beeai("TOOL", "tool.dynamic.sendEmail.start", 3, 9),
     )
     assert (called(run), doubts(run)) == expected
+
+
+@pytest.mark.parametrize(
+    ("trigger", "expected"), [("__pregel_push", ["other_traces"]), ("branch:to:model_request", [])]
+)
+def test_a_hook_of_langchains_agents_sends_back_to_the_model_what_a_human_denied(
+    trigger: str, expected: list[str]
+) -> None:
+    """Without content nothing else tells that the run began in another trace, where it waited."""
+    graph = '{"ls_integration":"langchain_create_agent","lc_agent_name":"travel","thread_id":"2"'
+    hook = graph + ',"langgraph_step":2,"langgraph_node":"HumanInTheLoopMiddleware.after_model"}'
+    node = graph + f',"langgraph_step":3,"langgraph_node":"model_request","langgraph_triggers":["{trigger}"]}}'
+    hidden = {"input__value": "__REDACTED__", "output__value": "__REDACTED__"}
+    told = {**hidden, "llm__finish_reason": "stop", "metadata": node.replace("create_agent", "chat_model", 1)}
+    run = run_of(
+        oi(LANGCHAIN, "CHAIN", "travel", 1, 0, 0, 90, metadata=graph + "}", **hidden),
+        oi(LANGCHAIN, "CHAIN", "HumanInTheLoopMiddleware.after_model", 2, 1, 2, 2, metadata=hook, **hidden),
+        oi(LANGCHAIN, "LLM", "ChatOpenAI", 3, 1, 8, 6, **told),
+    )
+    assert (called(run), doubts(run)) == ([], expected)
