@@ -106,7 +106,7 @@ def chat(number: int, *told: str) -> Span:
 
 def test_calls_of_which_only_messages_tell_are_read_however_often_the_run_is_evicted(tmp_path: Path) -> None:
     bench = Bench(tmp_path, traces={"max_open": 1})
-    for number, span in enumerate((chat(2), chat(3, "get_weather"), chat(4, "send_email"))):
+    for number, span in enumerate((chat(2), chat(3, "get_weather"), chat(4, "get_weather", "send_email"))):
         bench.send(span)
         bench.send(*other(number))
     bench.send(AGENT)
