@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -231,8 +232,10 @@ class CallHistory:
         """
         same = {id(request) for request in matched}
         latest = self._latest_that_may_ask(model, same)
-        indexes = [(one, self._index[one.model.span_id]) for one in before if id(one) not in same]
-        foreign = [index for one, index in indexes if one.is_recorded or index > latest]
+        foreign = sorted({
+            index for one in before
+            if ((index := self._index[one.model.span_id]) > latest or one.is_recorded) and id(one) not in same
+        })  # fmt: skip
         places: list[_Place] = []
         previous = -1
         known = [self._index[one.model.span_id] if one is not None and one.is_recorded else None for one in matched]
@@ -240,7 +243,8 @@ class CallHistory:
         is_of_one_answer = model.tracing.extent == last.tracing.extent == "unsaid"
         for at, call in enumerate(history):
             following = next((index for index in known[at:] if index is not None), self._index[model.span_id])
-            is_unsure = any(previous < index < following for index in foreign)
+            after = bisect_right(foreign, previous)
+            is_unsure = after < len(foreign) and foreign[after] < following
             turn = 0 if is_of_one_answer else call.turn
             places.append(_ANYWHERE if is_unsure or call.turn < 0 else (following, 0, turn))
             if (same_call := matched[at]) is not None:
